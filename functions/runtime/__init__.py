@@ -1,0 +1,1 @@
+"""Everything that touches the world: settings, the Kubernetes API, telemetry, the web."""

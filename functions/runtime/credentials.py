@@ -1,0 +1,97 @@
+"""How to reach the API server: the pod's ServiceAccount in a cluster, a kubeconfig elsewhere.
+
+The `kubernetes` package is imported for kubeconfigs only: in a cluster it would cost more memory than the whole bridge.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_REREAD_SECONDS = 60.0
+
+
+class CredentialsError(Exception):
+    """No way to the API server was found; the message names the cures."""
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """Where the API server is and who we are; `tls` holds urllib3's pool arguments."""
+
+    server: str
+    authorization: Callable[[], str | None]
+    tls: Mapping[str, Any] = field(default_factory=dict)
+
+
+def load(environ: Mapping[str, str], *, context: str | None = None) -> Credentials:
+    """Credentials of this process; raises CredentialsError.
+
+    `KUBECONFIG` wins; then the ServiceAccount of a pod (`WEBAPP_SERVICEACCOUNT_DIR` for a projected token volume);
+    then the default kubeconfig.
+    """
+    host = environ.get("KUBERNETES_SERVICE_HOST")
+    if host and not environ.get("KUBECONFIG"):
+        port = environ.get("KUBERNETES_SERVICE_PORT", "443")
+        folder = Path(environ.get("WEBAPP_SERVICEACCOUNT_DIR") or SERVICE_ACCOUNT)
+        return _in_cluster(f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}", folder)
+    return _from_kubeconfig(environ.get("KUBECONFIG") or None, context)
+
+
+def _in_cluster(server: str, folder: Path) -> Credentials:
+    token = RotatingFile(folder / "token")
+    if token.read() is None:
+        raise CredentialsError(
+            f"{folder / 'token'} cannot be read: mount the ServiceAccount token, or set WEBAPP_SERVICEACCOUNT_DIR"
+        )
+    return Credentials(
+        server, lambda: f"Bearer {token.read()}", {"cert_reqs": "CERT_REQUIRED", "ca_certs": str(folder / "ca.crt")}
+    )
+
+
+class RotatingFile:
+    """A small text file that somebody else replaces, such as a projected token: read again every minute."""
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._path = path
+        self._clock = clock
+        self._read_at = float("-inf")
+        self._text: str | None = None
+
+    def read(self) -> str | None:
+        """The text without surrounding space; the last good one, or None, while the file cannot be read."""
+        if self._clock() - self._read_at >= _REREAD_SECONDS:
+            try:
+                self._text = self._path.read_text(encoding="utf-8").strip()
+                self._read_at = self._clock()
+            except OSError:
+                pass  # a rotation in progress: the old token is still good
+        return self._text
+
+
+def _from_kubeconfig(path: str | None, context: str | None) -> Credentials:
+    from kubernetes import client, config  # noqa: PLC0415 - 19 MiB that a pod must not pay
+
+    found = client.Configuration()
+    try:
+        load_kube_config: Callable[..., None] = config.load_kube_config
+        load_kube_config(config_file=path, context=context, client_configuration=found)
+    except (config.ConfigException, OSError) as error:
+        where = path or os.path.expanduser("~/.kube/config")  # noqa: PTH111 - as kubectl spells it
+        raise CredentialsError(f"{where}: {error}; set KUBECONFIG to a kubeconfig that kubectl accepts") from error
+    tls: dict[str, Any] = {
+        "cert_reqs": "CERT_REQUIRED" if found.verify_ssl else "CERT_NONE",
+        "ca_certs": found.ssl_ca_cert,
+        "cert_file": found.cert_file,
+        "key_file": found.key_file,
+        "server_hostname": found.tls_server_name,
+    }
+    tls = {name: value for name, value in tls.items() if value}
+    if not found.host.startswith("https"):
+        tls = {}
+    return Credentials(found.host, lambda: found.get_api_key_with_prefix("BearerToken", alias="authorization"), tls)
