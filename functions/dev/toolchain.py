@@ -1,0 +1,96 @@
+"""Where the programs of a control plane come from: a folder the user names, earlier builds, or Go modules pinned in `parts/`."""
+
+import hashlib
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from functions.dev import build
+from functions.dev.build import Part, ToolchainError
+
+PACKAGE = Path(__file__).parent
+PARTS = (
+    Part(
+        name="kubernetes",
+        module="k8s.io/kubernetes",
+        files={name: name for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")},
+        minutes=4,
+        version_package="k8s.io/component-base/version",
+    ),
+    Part(name="etcd", module="go.etcd.io/etcd/server/v3", files={"server": "etcd"}, minutes=1),
+    Part(
+        name="kwok",
+        module="sigs.k8s.io/kwok",
+        files={"kwok": "kwok"},
+        minutes=2,
+        copies={
+            f"kustomize/stage/{stage}.yaml": f"stages/{Path(stage).name}.yaml"
+            for stage in (
+                "node/fast/node-initialize",
+                "node/heartbeat/node-heartbeat",
+                "pod/fast/pod-ready",
+                "pod/fast/pod-complete",
+                "pod/fast/pod-delete",
+            )
+        },
+    ),
+    Part(name="jaeger", module="github.com/jaegertracing/jaeger", files={"jaeger": "jaeger"}, minutes=3),
+)
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """Finds programs by name: in `assets`, else in `cache`, which is filled by building the pinned Go modules under `modules`."""
+
+    cache: Path
+    assets: Path | None = None
+    modules: Path = PACKAGE / "parts"
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
+        """Read KUBEBUILDER_ASSETS (a folder of programs, as controller-runtime's envtest knows it), WEBAPP_CACHE and XDG_CACHE_HOME.
+
+        Without WEBAPP_CACHE a checkout keeps its builds in its own `.cache`, an installed package in the user's cache folder.
+        """
+        assets = Path(environ["KUBEBUILDER_ASSETS"]) if environ.get("KUBEBUILDER_ASSETS") else None
+        if assets and not assets.is_dir():
+            raise ToolchainError(f"KUBEBUILDER_ASSETS: {assets} is not a folder: name one that holds kube-apiserver and etcd")
+        return cls(cache=_cache_folder(environ) / "parts", assets=assets)
+
+    def find(self, name: str) -> Path:
+        """The path of a program (`etcd`, `kubectl`, ...) or of `stages`, KWOK's folder of life cycles; built first when it has to be.
+
+        Raises ToolchainError when it is neither there nor can be built.
+        """
+        if self.assets and (self.assets / name).exists():
+            return self.assets / name
+        for part in PARTS:
+            if name in part.contents:
+                return self._built(part) / name
+        known = ", ".join(sorted(name for part in PARTS for name in part.contents))
+        raise ToolchainError(f"no part provides {name!r}: known are {known}")
+
+    def _built(self, part: Part) -> Path:
+        source = self.modules / part.name
+        folder = self.cache / part.name / _digest(source)
+        if not folder.is_dir():
+            build.build(part, source, folder)
+        return folder
+
+
+def _cache_folder(environ: Mapping[str, str]) -> Path:
+    if environ.get("WEBAPP_CACHE"):
+        return Path(environ["WEBAPP_CACHE"])
+    checkout = PACKAGE.parents[1]
+    if (checkout / "pyproject.toml").is_file():
+        return checkout / ".cache"
+    return Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "webapp-operator"
+
+
+def _digest(source: Path) -> str:
+    """A name for what a module pins on this kind of machine: another go.mod or go.sum is another build."""
+    pins = b"\0".join([(source / "go.mod").read_bytes(), (source / "go.sum").read_bytes(), platform.machine().encode()])
+    return hashlib.sha256(pins).hexdigest()[:12]

@@ -1,0 +1,27 @@
+"""The process that outlives a killed parent just long enough to end what the parent started.
+
+Run as a script: `python -I warden.py FOLDER`, as leader of a process group into which the parent puts every process it starts. Standard
+input is a pipe that only the parent holds: when it ends, the parent is gone, however it went (kill -9 included), and the whole group is
+killed and FOLDER removed. A pipe works where PR_SET_PDEATHSIG does not: it belongs to a process, not to the thread that happened to fork.
+"""
+
+import os
+import shutil
+import signal
+import sys
+
+
+def main(folder: str) -> None:
+    """Wait for the parent's end, then kill this process's group and remove `folder`."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    sys.stdin.buffer.read()
+    group = os.getpgrp()
+    if os.fork() == 0:  # a child outside the group is what is left to remove the folder
+        os.setpgid(0, 0)
+        os.killpg(group, signal.SIGKILL)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
