@@ -49,7 +49,7 @@ def _quote(finding: ErrorDetails) -> str:
     value = finding["input"]
     if finding["type"] == "rule":
         for step in filter(None, finding["ctx"]["below"].split(".")):
-            value = value[step]
+            value = value.get(step)
         if not isinstance(value, str):
             return ""
     elif finding["type"] in {"missing", "duplicate"} or finding["loc"][-1] == "value":

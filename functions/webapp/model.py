@@ -86,7 +86,7 @@ class WebAppSpec(Part):
     )
     readiness_path: Annotated[str, Field(max_length=1024, pattern=fields.PATH)] | None = Field(
         default=None,
-        description="Path that answers an HTTP GET with 2xx or 3xx once a pod is ready; if not set, an open port will do.",
+        description="Path that answers a GET with 2xx or 3xx once a pod is ready; if not set, an open port is enough.",
     )
     paused: bool = Field(default=False, description="Stop writing Deployment, Service and Ingress until this is false.")
     autoscaled: bool = Field(

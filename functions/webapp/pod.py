@@ -17,15 +17,15 @@ Quantities = Annotated[dict[str, Quantity], BeforeValidator(without_nulls), Fiel
 
 
 def _qualified(names: dict[str, str] | None) -> bool:
-    return all(fields.matches(fields.QUALIFIED_NAME, name) for name in names or ())
+    return all(fields.matches(fields.MAP_KEY, name) for name in names or ())
 
 
 def qualified_keys(field: str, attribute: str) -> Rule:
     """Ask that the keys of a map are qualified names; structural schemas have no `propertyNames` to say it with."""
     return Rule(
-        cel=f"!has(self.{field}) || self.{field}.all(key, key.matches(r'''{fields.QUALIFIED_NAME}'''))",
+        cel=f"!has(self.{field}) || self.{field}.all(key, key.matches(r'{fields.MAP_KEY}'))",
         holds=lambda part: _qualified(getattr(part, attribute)),
-        message=f"every key must be {fields.WORDS[fields.QUALIFIED_NAME]}",
+        message=f"every key must be {fields.WORDS[fields.MAP_KEY]}",
         field=field,
     )
 
