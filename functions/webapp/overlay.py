@@ -1,0 +1,134 @@
+"""Pure: lay a desired object over an observed one; what differs comes back as JSON Patch operations (RFC 6902).
+
+The desired object says of each field one of three things:
+
+- a value: the field shall have it;
+- `None`: the field is ours and shall be absent;
+- nothing: the field is not ours, whatever stands there stays (server defaults, other people's labels and sidecars).
+
+A plain dict is laid over key by key, a plain list is ours as a whole. `Whole`, `Keyed` and `Quantity` say otherwise.
+No operations means that the observed object already is as desired: that is the test for "nothing to do", blind to
+server defaults and to the spelling of quantities.
+
+The observed object may be a lie, so operations assert what they lean on: `test` the key behind a list index, and
+`test` that a map which shall be added is not there yet (null: RFC 6902 is silent, the API server takes it as absent).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from functions.webapp import quantity
+
+Operation = dict[str, Any]
+"""One JSON Patch operation: `op`, `path` and, but for `remove`, `value`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A map that is ours to the last key: keys that are not named shall be absent."""
+
+    entries: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """List entries that are ours by the value of `key`; other people's entries stay."""
+
+    key: str
+    entries: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """An amount, compared by value."""
+
+    text: str
+
+
+class _Missing:
+    """The observed object does not have the field."""
+
+
+_MISSING = _Missing()
+
+
+def operations(observed: Any, desired: Any, path: str = "") -> list[Operation]:
+    """The JSON Patch that turns `observed` into what `desired` says; empty where it already is.
+
+    `observed` is raw JSON of any shape; where its shape is not the expected one, the field is replaced as a whole.
+    """
+    return list(_diff(observed, desired, path))
+
+
+def render(desired: Any) -> Any:
+    """The desired object as plain JSON for a create: absent fields left out, and maps that only held such."""
+    match desired:
+        case Whole(entries):
+            return render(entries)
+        case Keyed(_, entries):
+            return [render(entry) for entry in entries]
+        case Quantity(text):
+            return text
+        case Mapping():
+            rendered = {key: render(value) for key, value in desired.items()}
+            return {key: value for key, value in rendered.items() if value is not None} or ({} if not desired else None)
+        case list() | tuple():
+            return [render(entry) for entry in desired]
+        case _:
+            return desired
+
+
+def _diff(observed: Any, desired: Any, path: str) -> Iterator[Operation]:
+    match desired:
+        case None:
+            if observed is not _MISSING:
+                yield {"op": "remove", "path": path}
+        case Whole(entries) if isinstance(observed, Mapping):
+            unwanted = dict.fromkeys(key for key in observed if key not in entries)
+            yield from _diff(observed, {**entries, **unwanted}, path)
+        case Mapping() if isinstance(observed, Mapping):
+            for key, value in desired.items():
+                yield from _diff(observed.get(key, _MISSING), value, f"{path}/{escape(key)}")
+        case Keyed(key, entries) if isinstance(observed, list):
+            for entry in entries:
+                yield from _diff_entry(observed, key, entry, path)
+        case list() | tuple() if isinstance(observed, list) and len(observed) == len(desired):
+            pairs = zip(observed, desired, strict=True)
+            if any(operations(mine, wanted) for mine, wanted in pairs):
+                yield _set(observed, desired, path)
+        case Quantity(text) if isinstance(observed, str | int | float):
+            if not quantity.same(observed, text):
+                yield _set(observed, desired, path)
+        case _:
+            yield from _replace(observed, desired, path)
+
+
+def _diff_entry(observed: list[Any], key: str, entry: Mapping[str, Any], path: str) -> Iterator[Operation]:
+    for index, candidate in enumerate(observed):
+        if isinstance(candidate, Mapping) and candidate.get(key) == entry[key]:
+            if found := operations(candidate, entry, f"{path}/{index}"):
+                yield {"op": "test", "path": f"{path}/{index}/{escape(key)}", "value": entry[key]}
+                yield from found
+            return
+    yield {"op": "add", "path": f"{path}/-", "value": render(entry)}
+
+
+def _replace(observed: Any, desired: Any, path: str) -> Iterator[Operation]:
+    value = render(desired)
+    if value is None or (type(observed) is type(value) and observed == value):
+        return
+    if observed is _MISSING and isinstance(value, dict | list):
+        yield {"op": "test", "path": path, "value": None}
+    yield _set(observed, desired, path)
+
+
+def _set(observed: Any, desired: Any, path: str) -> Operation:
+    return {"op": "add" if observed is _MISSING else "replace", "path": path, "value": render(desired)}
+
+
+def escape(key: str) -> str:
+    """A key as one reference token of a JSON Pointer (RFC 6901)."""
+    return key.replace("~", "~0").replace("/", "~1")
