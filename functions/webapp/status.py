@@ -38,7 +38,7 @@ class Failure:
     message: str
 
     def __post_init__(self) -> None:
-        """Take out what changes by itself, such as the random names of pods, and cut to what a condition should hold."""
+        """Take out what changes by itself, such as random names of pods, and cut to what a condition should hold."""
         text = _VOLATILE.sub("", self.message)
         object.__setattr__(self, "message", text if len(text) <= _MESSAGE_LIMIT else f"{text[: _MESSAGE_LIMIT - 1]}…")
 
@@ -60,7 +60,7 @@ def status(webapp: RawObject, seen: Observation, now: datetime) -> dict[str, Any
     before = webapp.get("status")
     before = before if isinstance(before, Mapping) else {}
     counts = _Rollout.of(seen.deployment)
-    found = {
+    found: dict[str, Any] = {
         "observedGeneration": generation,
         "replicas": counts.replicas,
         "readyReplicas": counts.ready,
@@ -69,12 +69,12 @@ def status(webapp: RawObject, seen: Observation, now: datetime) -> dict[str, Any
         "selector": seen.selector,
         **({"url": seen.url} if seen.url else {}),
     }
-    wanted = _conditions(seen, counts)
-    found["conditions"] = []
+    wanted: dict[object, _Told] = dict(_conditions(seen, counts))
+    conditions = found["conditions"] = []
     for previous in _list(before.get("conditions")):  # in their old order; other people's stay
         told = wanted.pop(previous.get("type"), None) if isinstance(previous, Mapping) else None
-        found["conditions"].append(_condition(previous, told, generation, now) if told else previous)
-    found["conditions"] += [_condition({"type": str(each)}, told, generation, now) for each, told in wanted.items()]
+        conditions.append(_condition(previous, told, generation, now) if told else previous)
+    conditions += [_condition({"type": str(each)}, told, generation, now) for each, told in wanted.items()]
     return found
 
 
