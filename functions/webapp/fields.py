@@ -24,7 +24,6 @@ KEY: Final = "^[-._a-zA-Z0-9]+$"
 ENV_NAME: Final = "^[-_a-zA-Z][-._a-zA-Z0-9]*$"
 LABEL_VALUE: Final = "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 QUALIFIED_NAME: Final = rf"^({_LABEL}(\.{_LABEL})*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$"
-MAP_KEY: Final = "^([-.a-z0-9]+/)?[-._A-Za-z0-9]{1,63}$"  # short, because CEL charges for its length
 QUANTITY: Final = r"^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]{1,2})?$"
 VISIBLE: Final = "^[!-~]+$"
 PATH: Final = "^/[!-~]*$"
@@ -41,8 +40,7 @@ WORDS: Final[Mapping[str, str]] = {
     KEY: "made of letters, digits, '-', '_' and '.'",
     ENV_NAME: "made of letters, digits, '_', '-' and '.', and must not begin with a digit or '.'",
     LABEL_VALUE: "a label value: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit",
-    QUALIFIED_NAME: "a qualified name, such as Ready or example.com/Checked",
-    MAP_KEY: "a qualified name, such as cpu or example.com/gpu",
+    QUALIFIED_NAME: "a qualified name, such as cpu or example.com/gpu",
     QUANTITY: "a quantity that is not negative, such as 500m, 0.5 or 128Mi",
     VISIBLE: "visible ASCII characters without spaces",
     PATH: "a path that begins with '/' and has no spaces, such as /healthz",

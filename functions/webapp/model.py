@@ -71,8 +71,8 @@ class WebAppSpec(Part):
     node_selector: (
         Annotated[
             dict[str, Annotated[str, Field(max_length=63, pattern=fields.LABEL_VALUE)]],
-            BeforeValidator(without_nulls),
             Field(max_length=64, json_schema_extra={"x-kubernetes-map-type": "atomic"}),
+            BeforeValidator(without_nulls),
         ]
         | None
     ) = Field(default=None, description="Labels that a node must have to run the pods.")

@@ -13,19 +13,19 @@ from functions.webapp.part import Part, Rule, without_nulls
 _ATOMIC = ConfigDict(json_schema_extra={"x-kubernetes-map-type": "atomic"})
 
 KeyName = Annotated[str, Field(min_length=1, max_length=253, pattern=fields.KEY)]
-Quantities = Annotated[dict[str, Quantity], BeforeValidator(without_nulls), Field(max_length=16)]
+Quantities = Annotated[dict[str, Quantity], Field(max_length=16), BeforeValidator(without_nulls)]
 
 
 def _qualified(names: dict[str, str] | None) -> bool:
-    return all(fields.matches(fields.MAP_KEY, name) for name in names or ())
+    return all(fields.matches(fields.QUALIFIED_NAME, name) for name in names or ())
 
 
 def qualified_keys(field: str, attribute: str) -> Rule:
     """Ask that the keys of a map are qualified names; structural schemas have no `propertyNames` to say it with."""
     return Rule(
-        cel=f"!has(self.{field}) || self.{field}.all(key, key.matches(r'{fields.MAP_KEY}'))",
+        cel=f"!has(self.{field}) || self.{field}.all(key, key.matches(r'{fields.QUALIFIED_NAME}'))",
         holds=lambda part: _qualified(getattr(part, attribute)),
-        message=f"every key must be {fields.WORDS[fields.MAP_KEY]}",
+        message=f"every key must be {fields.WORDS[fields.QUALIFIED_NAME]}",
         field=field,
     )
 
