@@ -69,7 +69,7 @@ def status(webapp: RawObject, seen: Observation, now: datetime) -> dict[str, Any
         "selector": seen.selector,
         **({"url": seen.url} if seen.url else {}),
     }
-    wanted: dict[object, _Told] = dict(_conditions(seen, counts))
+    wanted = _conditions(seen, counts)
     conditions = found["conditions"] = []
     for previous in _list(before.get("conditions")):  # in their old order; other people's stay
         told = wanted.pop(previous.get("type"), None) if isinstance(previous, Mapping) else None
@@ -120,7 +120,7 @@ class _Rollout:
 _Told = tuple[str, Reason, str]
 
 
-def _conditions(seen: Observation, rollout: _Rollout) -> dict[ConditionType, _Told]:
+def _conditions(seen: Observation, rollout: _Rollout) -> dict[object, _Told]:
     ready, progressing = _ready(rollout), _progressing(rollout)
     if seen.paused:
         ready = (ready[0], Reason.PAUSED, "spec.paused is set: Deployment, Service and Ingress are left as they are")
