@@ -85,6 +85,8 @@ class KeyedBy:
             value: str = getattr(item, self.key)
             if value in seen:
                 context = {"at": index, "key": self.key, "value": value}
-                raise PydanticCustomError("duplicate", "has {key} {value} twice: remove one of the two", context)
+                raise PydanticCustomError(
+                    "duplicate", "must not have {key} {value} twice: remove one of the two", context
+                )
             seen.add(value)
         return items
