@@ -1,0 +1,96 @@
+"""The API calls of one reconcile: counted, within the deadline, dry where asked, with a bound on conflicts."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from opentelemetry.trace import Tracer, get_current_span
+
+from functions.reconcile.report import Report
+from functions.runtime import kube, names, telemetry
+from functions.runtime.kube import Call, Sender
+from functions.webapp.errors import AlreadyExists, ApiError, ConflictsExhausted, DeadlineExceeded, NotFound, TestFailed
+from functions.webapp.resources import RawObject, Resource, meta_text
+
+MAX_CONFLICTS = 5
+_BACKOFF_SECONDS = (0.02, 0.5)
+
+
+@dataclass(frozen=True)
+class Means:
+    """What a reconcile needs of the world; tests pass their own clock and sleep."""
+
+    api: Sender
+    resource: Resource
+    tracer: Tracer
+    deadline_seconds: float = 20.0
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    random: Callable[[], float] = random.random
+
+
+class Session:
+    """Sends calls for one reconcile and keeps its report of them."""
+
+    def __init__(self, means: Means, report: Report, *, dry_run: bool) -> None:
+        self.means = means
+        self.report = report
+        self._dry_run = dry_run
+        self._deadline = means.clock() + means.deadline_seconds
+
+    def send(self, call: Call) -> dict[str, Any]:
+        """The API server's answer; raises ApiError, or DeadlineExceeded before a call that has no time left."""
+        left = self._deadline - self.means.clock()
+        if left <= 0:
+            raise DeadlineExceeded(f"{self.means.deadline_seconds:g} s were not enough; next would have been {call}")
+        writes = call.method != "GET"
+        told: dict[str, Any] = {"method": call.method, "path": call.resource.path(call.namespace, call.name, call.sub)}
+        self.report.calls.append(told)
+        asked = call.dry() if writes and self._dry_run else call
+        try:
+            answer = self.means.api.send(asked, timeout=min(left, kube.READ_SECONDS), attempt=self.report.attempts)
+        except ApiError as error:
+            told["error"] = error.error_type
+            raise
+        if writes and not self._dry_run and (version := meta_text(answer, "resourceVersion")):
+            self.report.wrote.append(f"{meta_text(answer, 'uid')}/{version}")
+        return answer
+
+    def look(self, resource: Resource, namespace: str, name: str) -> RawObject | None:
+        """The object as it is now; None where it is not there."""
+        try:
+            return self.send(kube.read(resource, namespace, name))
+        except NotFound:
+            return None
+
+    def conflict(self, error: ApiError, resource: Resource) -> None:
+        """Count a conflict and wait a little, with full jitter; raises ConflictsExhausted when enough is enough."""
+        report, (base, cap) = self.report, _BACKOFF_SECONDS
+        report.conflicts += 1
+        pause = self.means.random() * min(cap, base * 2**report.conflicts)
+        get_current_span().add_event(
+            names.Mark.CONFLICT,
+            {
+                names.Attr.OBJECT_KIND: resource.kind,
+                names.Attr.ATTEMPT: report.conflicts,
+                names.Attr.ERROR_TYPE: error.error_type,
+                names.Attr.BACKOFF: round(pause * 1000, 1),
+            },
+        )
+        if report.conflicts >= MAX_CONFLICTS:
+            raise ConflictsExhausted(f"{report.conflicts} conflicts in a row, the last: {error}") from error
+        if not isinstance(error, AlreadyExists | TestFailed):  # those are news about the object, not a race
+            self.means.sleep(pause)
+
+    def stamp(self) -> dict[str, str]:
+        """The annotation by which a later trace can link to this one; none where nobody records it."""
+        span = get_current_span()
+        if not span.get_span_context().trace_flags.sampled:
+            return {}
+        return {f"{self.means.resource.group}/traceparent": telemetry.inject({}, span)["traceparent"]}

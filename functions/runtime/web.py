@@ -1,0 +1,97 @@
+"""What every HTTP function shares: health, body limits, errors as problem details, the trace a request belongs to."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Flask, Response
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, Span, SpanContext, get_current_span
+from werkzeug.exceptions import HTTPException
+
+from functions.runtime import telemetry
+from functions.webapp.errors import ApiError, TryAgain, WebAppError
+
+PROBLEM = "application/problem+json"
+"""Media type of error bodies (RFC 9457)."""
+
+_log = logging.getLogger(__name__)
+
+
+def skeleton(name: str, *, body_limit: int) -> Flask:
+    """An app with `/health/liveness` and `/health/readiness`, which ask nobody, and every error as problem details."""
+    app = Flask(name, static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = body_limit
+    app.add_url_rule("/health/liveness", "liveness", _healthy)
+    app.add_url_rule("/health/readiness", "readiness", _healthy)
+    app.register_error_handler(HTTPException, _http_problem)
+    app.register_error_handler(Exception, _bug)
+    return app
+
+
+def problem(status: int, title: str, detail: str, **more: Any) -> Response:
+    """Problem details; `more` holds what a program may want, such as `field` or `traceId`."""
+    body = {"title": title, "status": status, "detail": detail, **{key: value for key, value in more.items() if value}}
+    return Response(json.dumps(body) + "\n", status, content_type=PROBLEM)
+
+
+def refusal(error: WebAppError, **more: Any) -> Response:
+    """The answer for an error of the tree; those that pass by themselves carry Retry-After."""
+    answer = problem(error.answer, error.error_type, str(error), field=getattr(error, "field", None), **more)
+    if isinstance(error, ApiError | TryAgain):
+        answer.headers["retry-after"] = str(max(1, round(error.retry_after or 1)))
+    return answer
+
+
+def preferences(header: str | None) -> frozenset[str]:
+    """The preferences of a `Prefer` header (RFC 7240), such as `reply` or `return=representation`."""
+    return frozenset(part.split(";")[0].strip().lower().replace('"', "") for part in (header or "").split(","))
+
+
+def lineage(headers: Mapping[str, str], created: str | None) -> tuple[Context, list[Link]]:
+    """The parent of a request's span, and links to the other contexts it came with.
+
+    `created` is the event's own `traceparent`, its creation context. The HTTP header is the parent where it continues
+    that trace, so that a broker's hops stay visible; else the creation context is, and the header becomes a link.
+    """
+    ambient = telemetry.extract(headers)
+    if not created:
+        return ambient, []
+    origin = telemetry.extract({"traceparent": created})
+    here, there = _span_context(ambient), _span_context(origin)
+    if not there.is_valid:
+        return ambient, []
+    if here.is_valid and here.trace_id == there.trace_id:
+        return ambient, [Link(there)]
+    return origin, [Link(here)] if here.is_valid else []
+
+
+def answered(span: Span, response: Response) -> Response:
+    """Name the trace in the answer (W3C Trace Context, `traceresponse`)."""
+    context = span.get_span_context()
+    response.headers["traceresponse"] = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
+    return response
+
+
+def _span_context(context: Context) -> SpanContext:
+    return get_current_span(context).get_span_context()
+
+
+def _healthy() -> Response:
+    return Response("ok\n", content_type="text/plain")
+
+
+def _http_problem(error: HTTPException) -> Response:
+    answer = problem(error.code or 500, error.name, error.description or "")
+    for name, value in error.get_headers():
+        if name.lower() not in {"content-type", "content-length"}:
+            answer.headers[name] = value
+    return answer
+
+
+def _bug(error: Exception) -> Response:
+    _log.error("unexpected error", exc_info=error)
+    return problem(500, "internal_error", "an unexpected error, told in the logs")
