@@ -53,7 +53,7 @@ class _Application(BaseApplication):
         for name, value in self._options.items():
             self.cfg.set(name, value)
 
-    def load(self) -> Flask:
+    def load(self) -> Any:
         served = self._make()
         self.cfg.set("worker_exit", lambda _server, _worker: served.close())
         return served.app
