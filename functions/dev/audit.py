@@ -5,12 +5,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from functions.webapp.resources import SYSTEM_NAMESPACE
+
 POLICY = {
     "apiVersion": "audit.k8s.io/v1",
     "kind": "Policy",
     "omitManagedFields": True,
     "rules": [
-        {"level": "Metadata", "userGroups": ["system:serviceaccounts:webapp-system"]},
+        {"level": "Metadata", "userGroups": [f"system:serviceaccounts:{SYSTEM_NAMESPACE}"]},
         {"level": "None"},
     ],
 }
@@ -18,15 +20,11 @@ SETTLE_SECONDS = 2.0
 POLL_SECONDS = 0.02
 
 
-def username(service_account: str, namespace: str = "webapp-system") -> str:
-    """The user name under which the API server knows a ServiceAccount."""
-    return f"system:serviceaccount:{namespace}:{service_account}"
-
-
 class AuditLog:
     """Reads an audit log of JSON lines while the API server writes it.
 
-    A request is written down before it is handled, so it is in the log once its answer has arrived; its response code follows a moment later.
+    A request is written down before it is handled, so it is in the log once its answer has arrived; its response code
+    follows a moment later.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +55,8 @@ class AuditLog:
         latest: dict[str, dict[str, Any]] = {}
         for line in whole.splitlines():
             event = json.loads(line)
-            if event["user"]["username"] == user and (event["stage"] == "RequestReceived" or event["auditID"] in latest):
+            begun = event["stage"] == "RequestReceived" or event["auditID"] in latest
+            if begun and event["user"]["username"] == user:
                 latest[event["auditID"]] = event
         return list(latest.values())
 

@@ -1,6 +1,7 @@
 """Building one pinned Go module into a folder that appears whole or not at all."""
 
 import fcntl
+import os
 import re
 import shutil
 import subprocess
@@ -13,25 +14,30 @@ from pathlib import Path
 from rich.console import Console
 
 from functions.dev.processes import ProcessGroup
+from functions.webapp.errors import WebAppError
 
 GO_VERSION = "1.26"
 TICK_SECONDS = 0.5
 LINE_SECONDS = 30.0
 CURES = (
-    f"Cures: install Go {GO_VERSION} or newer (https://go.dev/dl); or set KUBEBUILDER_ASSETS to a folder that holds these programs; "
-    "or set KUBECONFIG to use a cluster that runs already."
+    f"Cures: install Go {GO_VERSION} or newer (https://go.dev/dl); or set KUBEBUILDER_ASSETS to a folder that holds "
+    "these programs; or set KUBECONFIG to use a cluster that runs already."
 )
 
 
-class ToolchainError(RuntimeError):
+class ToolchainError(WebAppError):
     """A program is neither there nor can be built; the message names the cures."""
+
+    error_type = "toolchain"
 
 
 @dataclass(frozen=True)
 class Part:
-    """A Go module and what it gives: `files` maps built programs to the names we know them by, `copies` its own files to where we want them.
+    """A Go module and what it gives.
 
-    `minutes` is a rough expectation for two cores and an empty Go cache; `version_package` takes Kubernetes' version by linker flags.
+    `files` maps programs as Go names them to the names we know them by, `copies` files of the module to where we want
+    them. `minutes` is a rough expectation for two cores and an empty Go cache. `version_package` is the Go package
+    that is told the version by linker flags.
     """
 
     name: str
@@ -57,8 +63,8 @@ def build(part: Part, source: Path, folder: Path) -> None:
         go = _go(part, source)
         unfinished = folder.with_name("unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
-        command = [go, "-C", source, "build", "-trimpath", "-o", f"{unfinished}/", "-ldflags", _linker_flags(part, source), "tool"]
-        _run(part, [str(word) for word in command], console)
+        flags = ["-trimpath", "-o", f"{unfinished}/", "-ldflags", _linker_flags(part, source)]
+        _run(part, [str(go), "-C", str(source), "build", *flags, "tool"], console)
         for built, name in part.files.items():
             (unfinished / built).rename(unfinished / name)
         if part.copies:
@@ -77,7 +83,8 @@ def _go(part: Part, source: Path) -> Path:
     try:
         _output(Path(found), source, "list", "-m")  # reads go.mod, which a Go too old refuses
     except subprocess.CalledProcessError as error:
-        raise ToolchainError(f"cannot build {part.name} ({wanted}) with {found}: {error.stderr.strip()}. {CURES}") from error
+        message = f"cannot build {part.name} ({wanted}) with {found}: {error.stderr.strip()}. {CURES}"
+        raise ToolchainError(message) from error
     return Path(found)
 
 
@@ -103,9 +110,8 @@ def _run(part: Part, command: list[str], console: Console) -> None:
     with ProcessGroup() as group, console.status(f"building {part.name} ({expectation})") as status:
         if not console.is_terminal:
             console.print(f"building {part.name} ({expectation})")
-        process = group.start(f"go-build-{part.name}", ["env", "CGO_ENABLED=0", *command])
-        while process.returncode is None:
-            time.sleep(TICK_SECONDS)
+        process = group.start("go", command, {**os.environ, "CGO_ENABLED": "0"})
+        while process.wait(TICK_SECONDS) is None:
             now = time.monotonic()
             status.update(f"building {part.name}: {now - begun:.0f} s ({expectation})")
             if not console.is_terminal and now - told >= LINE_SECONDS:

@@ -1,6 +1,6 @@
-"""Certificates for servers and clients on this machine: a throw-away authority and what it signs (PEM, P-256, 30 days)."""
+"""Certificates for servers and clients on this machine: throw-away authorities and what they sign."""
 
-import datetime
+import datetime as dt
 import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-LIFETIME = datetime.timedelta(days=30)
-CLOCK_SKEW = datetime.timedelta(minutes=5)
+LIFETIME = dt.timedelta(days=30)
+CLOCK_SKEW = dt.timedelta(minutes=5)
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class KeyPair:
 
 
 class CertificateAuthority:
-    """Signs certificates; `certificate` is the path of its own."""
+    """Signs certificates (P-256, 30 days, PEM files in `folder`); `certificate` is the path of its own."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
@@ -66,7 +66,7 @@ class CertificateAuthority:
         return pair
 
     def _builder(self, subject: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
-        now = datetime.datetime.now(datetime.UTC)
+        now = dt.datetime.now(dt.UTC)
         return (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -97,9 +97,7 @@ def write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> Path:
     """Write a private key, readable by its owner alone; gives the path back."""
     path.touch(mode=0o600)
     path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
     return path
 

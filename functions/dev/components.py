@@ -10,15 +10,18 @@ from functions.dev.certificates import CertificateAuthority, signing_keys
 from functions.dev.processes import LOOPBACK
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kwok", "stages")
-CLIENTS = ("system:kube-controller-manager", "system:kube-scheduler")  # users the API server's own RBAC knows
+USERS = ("system:kube-controller-manager", "system:kube-scheduler")
+"""Users for whom the API server brings roles of its own."""
+
 SERVICE_CIDR = "10.96.0.0/16"
 FAKE_NODE = "kwok.x-k8s.io/node"
 CLIENT_RATE = ("--kube-api-qps=200", "--kube-api-burst=400")
 ROOM = {"cpu": "1000", "memory": "4Ti", "pods": "10000"}
+NODE_NAME = "fake"
 NODE: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Node",
-    "metadata": {"name": "fake", "annotations": {FAKE_NODE: "fake"}, "labels": {"kubernetes.io/hostname": "fake"}},
+    "metadata": {"name": NODE_NAME, "annotations": {FAKE_NODE: "fake"}},
     "status": {"allocatable": ROOM, "capacity": ROOM},
 }
 
@@ -74,7 +77,7 @@ def apiserver(
     ]
 
 
-def apiserver_extras(flags: Iterable[str], admission_plugins: Iterable[str]) -> list[str]:
+def apiserver_extra(flags: Iterable[str], admission_plugins: Iterable[str]) -> list[str]:
     """What a caller adds to kube-apiserver's flags."""
     plugins = ",".join(admission_plugins)
     return [*flags, *([f"--enable-admission-plugins={plugins}"] if plugins else [])]

@@ -1,29 +1,31 @@
-"""A Kubernetes control plane on this machine: etcd, API server, controllers, scheduler, and one fake node on which pods become ready."""
+"""A Kubernetes control plane on this machine, with one fake node on which pods become ready."""
 
 import base64
-import json
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import urllib3
 
-from functions.dev import audit, components
+from functions.dev import components, kubeconfig
+from functions.dev.audit import AuditLog
 from functions.dev.certificates import CertificateAuthority
-from functions.dev.cluster import Cluster, kubeconfig
-from functions.dev.processes import LOOPBACK, ProcessGroup, free_port
+from functions.dev.cluster import Cluster
+from functions.dev.processes import LOOPBACK, Process, ProcessError, ProcessGroup, free_port
 from functions.dev.toolchain import Toolchain
+from functions.webapp.resources import DEFAULT_GROUP, webapp
 
-COMPACT_TIMEOUT = 10.0
-DRAIN_SECONDS = 1.0  # the API server waits much longer for its watchers to leave
+START_SECONDS = 60.0
+DRAIN_SECONDS = 0.5
+"""How long a stopping API server may finish requests; it would wait longer for its watchers to leave."""
 
 
 class ControlPlane(Cluster):
-    """A context in which the control plane runs, with nothing kept of it afterwards.
+    """A context in which etcd, the API server, controllers, scheduler and KWOK run; nothing of it outlives the context.
 
-    `apiserver_flags` and `admission_plugins` go to kube-apiserver besides its own. `etcd` is the URL of etcd's client port,
-    `server` that of the API server; both stay the same when the API server is stopped and started.
+    `apiserver_flags` and `admission_plugins` go to kube-apiserver besides its own. `server` is the API server's URL and
+    `etcd` that of etcd's client port; both stay the same when the API server is stopped and started.
     """
 
     def __init__(
@@ -33,71 +35,73 @@ class ControlPlane(Cluster):
         admission_plugins: Iterable[str] = (),
     ) -> None:
         self._toolchain = toolchain or Toolchain.from_environment()
-        self._extra = components.apiserver_extras(apiserver_flags, admission_plugins)
-        self._group = ProcessGroup()
+        self._extra = components.apiserver_extra(apiserver_flags, admission_plugins)
 
     def __enter__(self) -> Self:
-        programs = {name: self._toolchain.find(name) for name in components.PROGRAMS}  # may build: nothing runs meanwhile
-        self._group.__enter__()
-        try:
+        programs = {name: self._toolchain.find(name) for name in components.PROGRAMS}
+        with ExitStack() as stack:
+            self._group = stack.enter_context(ProcessGroup(grace=DRAIN_SECONDS))
             self._start(programs)
-        except BaseException:
-            self._group.__exit__(None, None, None)
-            raise
+            stack.callback(self._http.clear)
+            self._stack = stack.pop_all()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._http.clear()
-        self._group.__exit__(kind, error, trace)
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
 
     def _start(self, programs: dict[str, Path]) -> None:
-        folder = self._group.folder
+        folder, port = self._group.folder, free_port()
         self.etcd = f"http://{LOOPBACK}:{free_port()}"
-        port = free_port()
         self.server = f"https://{LOOPBACK}:{port}"
         authority = CertificateAuthority(folder, "ca")
         admin = authority.issue("admin", ["system:masters"])
+        users = {"admin": admin} | {name: authority.issue(name) for name in components.USERS}
+        cluster = kubeconfig.cluster(self.server, authority.certificate)
+        kubeconfigs = {
+            name: kubeconfig.write(
+                pair.certificate.with_suffix(".kubeconfig"), cluster, kubeconfig.certificate_user(pair), name
+            )
+            for name, pair in users.items()
+        }
+        super().__init__(programs["kubectl"], kubeconfigs["admin"], folder)
         self._http = urllib3.PoolManager(
             ca_certs=str(authority.certificate), cert_file=str(admin.certificate), key_file=str(admin.key)
         )
-        identities = {"admin": admin} | {name: authority.issue(name) for name in components.CLIENTS}
-        entry = {
-            "name": "webapp",
-            "cluster": {"server": self.server, "certificate-authority-data": _base64(authority.certificate)},
-        }
-        kubeconfigs = {name: folder / f"{name.rpartition(':')[2]}.kubeconfig" for name in identities}
-        for name, pair in identities.items():
-            user = {"client-certificate-data": _base64(pair.certificate), "client-key-data": _base64(pair.key)}
-            content = kubeconfig(entry, user, {"cluster": "webapp", "user": name})
-            kubeconfigs[name].touch(mode=0o600)
-            kubeconfigs[name].write_text(json.dumps(content))
-        super().__init__(programs["kubectl"], kubeconfigs["admin"], folder)
-        self._audit = audit.AuditLog(folder / "audit.log")
-
+        self._served = ["/readyz"]
+        self._audit = AuditLog(folder / "audit.log")
         self._group.start("etcd", components.etcd(programs, folder, self.etcd, free_port()))
-        self._apiserver = components.apiserver(programs, folder, authority, self.etcd, port) + self._extra
+        self._apiserver = [*components.apiserver(programs, folder, authority, self.etcd, port), *self._extra]
         self.start_apiserver()
         for name, command in components.clients(programs, folder, kubeconfigs).items():
             self._group.start(name, command)
         self.apply(components.NODE)
-        self.kubectl("wait", "--for=condition=Ready", f"node/{components.NODE['metadata']['name']}", "--timeout=30s")
+        self.kubectl("wait", "--for=condition=Ready", f"node/{components.NODE_NAME}", "--timeout=30s")
+
+    def install(self, group: str = DEFAULT_GROUP) -> None:
+        """As for every cluster; from now on an API server that starts is waited for until it serves WebApps."""
+        super().install(group)
+        self._served = ["/readyz", webapp(group).path("")]
+
+    def process(self, name: str) -> Process:
+        """One of the running parts (`etcd`, `kube-apiserver`, ...), to send signals or to read its log."""
+        return self._group[name]
 
     def start_apiserver(self) -> None:
-        """Start the API server on its port and wait until it answers."""
-        process = self._group.start("kube-apiserver", self._apiserver)
-        process.wait_until(self._ready, seconds=60.0)
+        """Start the API server on its port and wait until it is ready."""
+        self._group.start("kube-apiserver", self._apiserver).wait_until(self._ready, START_SECONDS)
 
     def stop_apiserver(self) -> None:
         """Stop the API server: every connection breaks, etcd keeps the state."""
-        self._group["kube-apiserver"].stop(grace=DRAIN_SECONDS)
+        self._group["kube-apiserver"].stop(DRAIN_SECONDS)
 
     def compact(self) -> None:
-        """Make every watch or list from a revision before now fail with 410 Gone.
+        """Make every watch from a revision before now fail with 410 Gone.
 
-        Compacts etcd, then restarts the API server, whose watch cache would go on serving the old revisions.
+        Compacts etcd, and restarts the API server: its watch cache would go on serving the old revisions.
         """
-        revision = self._etcd("range", {"key": base64.b64encode(b"/").decode(), "limit": 1})["header"]["revision"]
         self.stop_apiserver()
+        key = base64.b64encode(b"/").decode()
+        revision = self._etcd("range", {"key": key})["header"]["revision"]
         self._etcd("compaction", {"revision": revision, "physical": True})
         self.start_apiserver()
 
@@ -106,21 +110,20 @@ class ControlPlane(Cluster):
         return self._audit.mark()
 
     def audit(self, user: str, since: int = 0) -> list[dict[str, Any]]:
-        """The audit events of one user since a `mark`, one per request; only ServiceAccounts of webapp-system are logged."""
+        """The audit events of a user since a `mark`, one per request; only ServiceAccounts of ours are logged."""
         return self._audit.requests(user, since)
 
     def _ready(self) -> bool:
+        """Ask each path: custom resources answer 429 for a while after `/readyz` says ok."""
+        urls = [self.server + path for path in self._served]
         try:
-            return self._http.request("GET", f"{self.server}/readyz", retries=False, timeout=2.0).status == 200
+            return all(self._http.request("GET", url, retries=False, timeout=2.0).status == 200 for url in urls)
         except urllib3.exceptions.HTTPError:
             return False
 
     def _etcd(self, call: str, body: dict[str, Any]) -> Any:
-        answer = self._http.request("POST", f"{self.etcd}/v3/kv/{call}", json=body, timeout=COMPACT_TIMEOUT)
+        """Call etcd's JSON gateway (etcd's `rpc.proto`, service KV)."""
+        answer = self._http.request("POST", f"{self.etcd}/v3/kv/{call}", json=body, timeout=10.0)
         if answer.status != 200:
-            raise RuntimeError(f"etcd refused {call}: {answer.data.decode()}")
+            raise ProcessError(f"etcd refused {call}: {answer.data.decode()}")
         return answer.json()
-
-
-def _base64(path: Path) -> str:
-    return base64.b64encode(path.read_bytes()).decode()

@@ -11,26 +11,29 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from functions.dev import warden
+from functions.webapp.errors import WebAppError
 
 LOOPBACK = "127.0.0.1"
 POLL_SECONDS = 0.03
 LOG_LINES = 15
 
 
-class ProcessError(RuntimeError):
+class ProcessError(WebAppError):
     """A process ended or stayed silent instead of becoming ready; the message holds the last lines of its log."""
+
+    error_type = "process"
 
 
 def free_port() -> int:
     """A loopback TCP port nobody listens on, below the kernel's ephemeral range.
 
-    A client that keeps dialling an ephemeral port of a stopped server can be given that very port as its own, and then blocks it.
+    A client that keeps dialling a stopped server on an ephemeral port can be given that very port as its own, and then
+    blocks it.
     """
-    for port in random.sample(range(20000, 32000), 200):  # noqa: S311 - not a secret
+    for port in random.sample(range(20000, 32000), 200):
         with socket.socket() as probe, suppress(OSError):
             probe.bind((LOOPBACK, port))
             return port
@@ -59,6 +62,12 @@ class Process:
         """The last lines of the log."""
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-LOG_LINES:])
 
+    def wait(self, seconds: float) -> int | None:
+        """The `returncode` as soon as there is one, None after `seconds` without."""
+        with suppress(subprocess.TimeoutExpired):
+            self._popen.wait(seconds)
+        return self.returncode
+
     def wait_until(self, ready: Callable[[], bool], seconds: float = 30.0) -> None:
         """Return once `ready()` holds. Raises ProcessError when the process ends first, or after `seconds`."""
         deadline = time.monotonic() + seconds
@@ -76,17 +85,19 @@ class Process:
     def stop(self, grace: float = 5.0) -> None:
         """SIGTERM, then SIGKILL after `grace` seconds."""
         self._popen.terminate()
-        try:
-            self._popen.wait(grace)
-        except subprocess.TimeoutExpired:
+        if self.wait(grace) is None:
             self._popen.kill()
             self._popen.wait()
 
 
 class ProcessGroup:
-    """A context in which processes run; none outlives it, nor its parent, nor its temporary `folder`."""
+    """A context in which processes run; none of them outlives it or this process, nor does the temporary `folder`.
 
-    def __init__(self) -> None:
+    At the end all get SIGTERM at once, and SIGKILL after `grace` seconds.
+    """
+
+    def __init__(self, grace: float = 5.0) -> None:
+        self._grace = grace
         self._running: dict[str, Process] = {}
 
     def __enter__(self) -> Self:
@@ -95,14 +106,17 @@ class ProcessGroup:
         self._warden = subprocess.Popen(argv, stdin=subprocess.PIPE, process_group=0)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
-            for process in self._running.values():  # all at once: each takes its own time to end
+            deadline = time.monotonic() + self._grace
+            for process in self._running.values():
                 process.signal(signal.SIGTERM)
-            for process in reversed(self._running.values()):
-                process.stop()
+            for process in self._running.values():
+                process.wait(max(0.0, deadline - time.monotonic()))
         finally:
             self._warden.communicate()  # ends its input: whatever is left in the group is killed
+            for process in self._running.values():
+                process.wait(self._grace)
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self, name: str, command: Sequence[str | Path], env: Mapping[str, str] | None = None) -> Process:

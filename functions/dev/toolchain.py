@@ -1,4 +1,4 @@
-"""Where the programs of a control plane come from: a folder the user names, earlier builds, or Go modules pinned in `parts/`."""
+"""Where a control plane's programs come from: a folder the user names, earlier builds, or Go modules in `parts/`."""
 
 import hashlib
 import os
@@ -43,7 +43,7 @@ PARTS = (
 
 @dataclass(frozen=True)
 class Toolchain:
-    """Finds programs by name: in `assets`, else in `cache`, which is filled by building the pinned Go modules under `modules`."""
+    """Finds programs by name in `assets`, else in `cache`, which it fills by building the modules under `modules`."""
 
     cache: Path
     assets: Path | None = None
@@ -51,17 +51,18 @@ class Toolchain:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
-        """Read KUBEBUILDER_ASSETS (a folder of programs, as controller-runtime's envtest knows it), WEBAPP_CACHE and XDG_CACHE_HOME.
+        """Read KUBEBUILDER_ASSETS (a folder of programs, as for controller-runtime's envtest) and WEBAPP_CACHE.
 
-        Without WEBAPP_CACHE a checkout keeps its builds in its own `.cache`, an installed package in the user's cache folder.
+        Without WEBAPP_CACHE a checkout keeps its builds in `.cache`, an installed package in the user's cache folder
+        (XDG_CACHE_HOME).
         """
         assets = Path(environ["KUBEBUILDER_ASSETS"]) if environ.get("KUBEBUILDER_ASSETS") else None
         if assets and not assets.is_dir():
-            raise ToolchainError(f"KUBEBUILDER_ASSETS: {assets} is not a folder: name one that holds kube-apiserver and etcd")
+            raise ToolchainError(f"KUBEBUILDER_ASSETS: {assets} is not a folder: name one that holds kube-apiserver")
         return cls(cache=_cache_folder(environ) / "parts", assets=assets)
 
     def find(self, name: str) -> Path:
-        """The path of a program (`etcd`, `kubectl`, ...) or of `stages`, KWOK's folder of life cycles; built first when it has to be.
+        """Path of a program (`etcd`, `kubectl`, ...) or of `stages`, KWOK's folder of life cycles, built if need be.
 
         Raises ToolchainError when it is neither there nor can be built.
         """

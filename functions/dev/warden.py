@@ -1,8 +1,9 @@
 """The process that outlives a killed parent just long enough to end what the parent started.
 
-Run as a script: `python -I warden.py FOLDER`, as leader of a process group into which the parent puts every process it starts. Standard
-input is a pipe that only the parent holds: when it ends, the parent is gone, however it went (kill -9 included), and the whole group is
-killed and FOLDER removed. A pipe works where PR_SET_PDEATHSIG does not: it belongs to a process, not to the thread that happened to fork.
+Run as a script, `python -I warden.py FOLDER`, it leads a process group into which the parent puts every process it
+starts. Standard input is a pipe that only the parent holds: when it ends, the parent is gone, however it went (kill -9
+included), and the whole group is killed and FOLDER removed. Unlike PR_SET_PDEATHSIG, a pipe belongs to the process, not
+to the thread that happened to fork.
 """
 
 import os
