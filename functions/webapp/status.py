@@ -152,7 +152,9 @@ def _progressing(rollout: _Rollout) -> _Told:
         return "False", rollout.trouble.reason, rollout.trouble.message
     if rollout.complete:
         return "False", Reason.ROLLOUT_COMPLETE, ""
-    return "True", Reason.PROGRESSING, f"{rollout.updated} of {rollout.wanted or 0} run the newest template"
+    if not rollout.current:
+        return "True", Reason.PROGRESSING, "waiting for the Deployment controller"
+    return "True", Reason.PROGRESSING, f"{rollout.updated} of {rollout.wanted} run the newest template"
 
 
 def _trouble(told: RawObject) -> Failure | None:
