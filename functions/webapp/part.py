@@ -24,6 +24,10 @@ class Rule:
     message: str
     field: str = ""
 
+    def validation(self) -> dict[str, str]:
+        """Render as one of `x-kubernetes-validations`."""
+        return {"rule": self.cel, "message": self.message, **({"fieldPath": f".{self.field}"} if self.field else {})}
+
 
 class Part(BaseModel):
     """An object inside a WebApp.
@@ -41,6 +45,12 @@ class Part(BaseModel):
         validate_by_name=True,
     )
     rules: ClassVar[tuple[Rule, ...]] = ()
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Add the rules to the schema, as CEL."""
+        node = handler.resolve_ref_schema(handler(schema))
+        return {**node, "x-kubernetes-validations": [rule.validation() for rule in cls.rules]} if cls.rules else node
 
     def dump(self) -> dict[str, Any]:
         """Render as Kubernetes JSON: camelCase, and nothing that is not set."""
