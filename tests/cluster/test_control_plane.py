@@ -51,6 +51,14 @@ def test_api_server_restart_keeps_state_and_port(cluster, namespace):
     assert cluster.kubectl("get", "configmap", "kept", "-n", namespace, "-o", jsonpath) == version
 
 
+def test_started_api_server_serves_custom_resources_at_once(cluster, audit):
+    bridge = cluster.service_account_kubeconfig("webapp-system", "webapp-bridge")
+    cluster.stop_apiserver()
+    cluster.start_apiserver()
+    cluster.kubectl("get", "--raw", "/apis/platform.example.com/v1/webapps", kubeconfig=bridge)
+    assert [event["responseStatus"]["code"] for event in audit("webapp-bridge")] == [200]
+
+
 def test_compaction_makes_old_revisions_gone(cluster, namespace):
     old = create_configmap(cluster, namespace, "before")
     create_configmap(cluster, namespace, "after")
