@@ -158,6 +158,13 @@ class Api:
                     telemetry.failed(span, error.error_type, str(error))
                 raise
 
+    def fetch(self, call: Call, *, timeout: float = READ_SECONDS) -> bytes:
+        """The body as it came, without a span: for lists too long to stand in memory as objects. Raises ApiError."""
+        answer = self._request(call, timeout, {})
+        if answer.status != 200:
+            _body(answer)  # raises
+        return answer.data
+
     def stream(self, call: Call, *, idle: float) -> LineStream:
         """Open a watch; `idle` is how many seconds of silence end it. Raises ApiError where it is not granted."""
         answer = self._request(call, idle, {}, stream=True)

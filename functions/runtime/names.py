@@ -16,6 +16,7 @@ class Span:
     PROCESS: Final = "process webapp-events"
     RECONCILE: Final = "reconcile WebApp"
     DECIDE: Final = "decide"
+    INIT: Final = "init"
 
 
 class Attr:
@@ -48,6 +49,7 @@ class Attr:
     OBJECT_KIND: Final = "webapp.object.kind"
     OBJECT_NAME: Final = "webapp.object.name"
     OBJECT_VERSION: Final = "webapp.object.resource_version"
+    LINK: Final = "webapp.link"
     CAUSE: Final = "webapp.cause"
     CHANGE: Final = "webapp.change"
     COALESCED: Final = "webapp.coalesced"
@@ -63,6 +65,16 @@ class Attr:
     CONDITION_TO: Final = "webapp.condition.to"
 
 
+class LinkKind:
+    """Values of `webapp.link`: where a linked context comes from."""
+
+    CREATION: Final = "creation"
+    AMBIENT: Final = "ambient"
+    STAMP: Final = "stamp"
+    WEBAPP: Final = "webapp"
+    INIT: Final = "init"
+
+
 class Mark:
     """Span event names."""
 
@@ -71,7 +83,17 @@ class Mark:
 
 
 class Metric:
-    """Prometheus metric names; `_total`, `_bucket` and so on are added by the client library."""
+    """Metric names: OpenTelemetry's for the functions, Prometheus's for the bridge, without a counter's `_total`."""
+
+    HTTP_SERVER: Final = "http.server.request.duration"
+    HTTP_CLIENT: Final = "http.client.request.duration"
+    PROCESS: Final = "messaging.process.duration"
+    RECONCILE: Final = "webapp.reconcile.duration"
+    ATTEMPTS: Final = "webapp.reconcile.attempts"
+    CONFLICTS: Final = "webapp.reconcile.conflicts"
+    CONVERGENCE: Final = "webapp.convergence.duration"
+    COLDSTARTS: Final = "faas.coldstarts"
+    INIT: Final = "faas.init_duration"
 
     WATCH_EVENTS: Final = "webapp_bridge_watch_events"
     WATCH_RESTARTS: Final = "webapp_bridge_watch_restarts"

@@ -52,6 +52,14 @@ def seconds(low: float, high: float) -> Callable[[str], float]:
     return cast
 
 
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    found = float(text) if text.replace(".", "", 1).isdigit() else -1.0
+    if not 0 <= found <= 1:
+        raise ValueError("must be a number from 0 to 1")
+    return found
+
+
 def names(text: str) -> tuple[str, ...]:
     """A list by commas, without empty entries and doubles."""
     return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))

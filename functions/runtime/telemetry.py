@@ -1,4 +1,4 @@
-"""Tracing and logs: the one module that knows the OpenTelemetry SDK.
+"""Tracing: providers, propagation, and how a span is told to have failed.
 
 Providers are passed, never global. Without an endpoint there is no exporter and spans are not recorded, but they
 still carry ids, so that answers and logs can name a trace. Telemetry never changes an answer.
@@ -6,11 +6,7 @@ still carry ids, so that answers and logs can name a trace. Telemetry never chan
 
 from __future__ import annotations
 
-import json
-import logging
-import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from importlib.metadata import version
 
 from opentelemetry.context import Context
@@ -21,19 +17,40 @@ from opentelemetry.trace import Span, Status, StatusCode, Tracer
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from functions.runtime.names import Attr
+from functions.runtime.sampling import LinkAware
+from functions.runtime.settings import read, share
 
 PACKAGE = "webapp-operator"
 _propagator = TraceContextTextMapPropagator()
-_ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _EXPORT_TIMEOUT_SECONDS = 2
+_FAAS = {"faas.name": "K_SERVICE", "faas.version": "K_REVISION", "faas.instance": "HOSTNAME"}
 
 
 def provider(service: str, environ: Mapping[str, str]) -> TracerProvider:
     """The tracer provider of one process; the standard OTEL_* variables configure it.
 
-    Call `shutdown()` on it at the end: it hands over what is still buffered.
+    `OTEL_TRACES_SAMPLER_ARG` is the share of new traces that are recorded (1.0). Call `shutdown()` at the end: it hands
+    over what is still buffered.
     """
-    resource = Resource.create(
+    if not endpoint(environ, "TRACES"):
+        return TracerProvider(resource=resource(service, environ), sampler=ALWAYS_OFF, shutdown_on_exit=False)
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 - 5 MiB
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415 - as above
+
+    sampler = LinkAware(read(environ, "OTEL_TRACES_SAMPLER_ARG", share, 1.0))
+    made = TracerProvider(resource=resource(service, environ), sampler=sampler, shutdown_on_exit=False)
+    made.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(timeout=_EXPORT_TIMEOUT_SECONDS)))
+    return made
+
+
+def endpoint(environ: Mapping[str, str], signal: str) -> str:
+    """Where a signal (TRACES, METRICS) goes by OTLP over HTTP; "" is nowhere."""
+    return environ.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT") or environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or ""
+
+
+def resource(service: str, environ: Mapping[str, str]) -> Resource:
+    """Who speaks: service and, under Knative, the function, its revision and pod."""
+    return Resource.create(
         {
             "service.name": environ.get("OTEL_SERVICE_NAME") or service,
             "service.namespace": "webapp",
@@ -41,17 +58,6 @@ def provider(service: str, environ: Mapping[str, str]) -> TracerProvider:
             **{key: environ[name] for key, name in _FAAS.items() if environ.get(name)},
         }
     )
-    if not any(environ.get(name) for name in _ENDPOINTS):
-        return TracerProvider(resource=resource, sampler=ALWAYS_OFF, shutdown_on_exit=False)
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 - 5 MiB
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415 - as above
-
-    made = TracerProvider(resource=resource, shutdown_on_exit=False)
-    made.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(timeout=_EXPORT_TIMEOUT_SECONDS)))
-    return made
-
-
-_FAAS = {"faas.name": "K_SERVICE", "faas.version": "K_REVISION", "faas.instance": "HOSTNAME"}
 
 
 def tracer(made: TracerProvider) -> Tracer:
@@ -81,42 +87,3 @@ def failed(span: Span, error_type: str, message: str = "") -> None:
     """Mark a span as failed; a conflict that a retry solved is no failure."""
     span.set_attribute(Attr.ERROR_TYPE, error_type)
     span.set_status(Status(StatusCode.ERROR, message or error_type))
-
-
-class JsonFormatter(logging.Formatter):
-    """One JSON object a line; what `extra={"fields": {...}}` holds stands beside time, level and message."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The record as one line of JSON."""
-        line = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-            **getattr(record, "fields", {}),
-        }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str)
-
-
-class ConsoleFormatter(logging.Formatter):
-    """For people: time, message, `name=value`; the trace id comes last, so that it can be copied."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """The record as one readable line."""
-        fields = dict(getattr(record, "fields", {}))
-        trace = fields.pop("trace_id", None)
-        told = " ".join(f"{name}={value}" for name, value in fields.items() if value not in {"", None})
-        when = datetime.fromtimestamp(record.created).astimezone().strftime("%H:%M:%S.%f")[:-3]
-        line = " ".join(
-            filter(None, [when, record.levelname[0], record.getMessage(), told, trace and f"trace={trace}"])
-        )
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
-
-
-def logs(environ: Mapping[str, str]) -> None:
-    """Send the process's logs to standard error: JSON, or text with `WEBAPP_LOG_FORMAT=console`."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(ConsoleFormatter() if environ.get("WEBAPP_LOG_FORMAT") == "console" else JsonFormatter())
-    logging.basicConfig(level=environ.get("WEBAPP_LOG_LEVEL", "INFO").upper(), handlers=[handler], force=True)
