@@ -8,30 +8,50 @@ import sys
 from functions.reconcile.app import create_app
 from functions.reconcile.session import Means
 from functions.reconcile.settings import Settings
-from functions.runtime import credentials, kube, telemetry
+from functions.runtime import credentials, instruments, kube, logs, telemetry
+from functions.runtime.names import Attr
 from functions.runtime.server import Served, serve
 from functions.runtime.settings import SettingsError
-from functions.webapp.resources import webapp
+from functions.runtime.startup import Startup
+from functions.webapp.resources import OWNED, webapp
+
+SERVICE = "webapp-reconcile"
 
 
 def main() -> None:
     """Read the settings, or say what is wrong with them, and serve."""
-    telemetry.logs(os.environ)
+    startup = Startup()
+    startup.reached("import")
     try:
+        logs.configure(os.environ)
         settings = Settings.load(os.environ)
-        credentials.load(os.environ)
-    except (SettingsError, credentials.CredentialsError) as error:
-        sys.exit(f"functions.reconcile: {error}")
-
-    def make() -> Served:
-        provider = telemetry.provider("webapp-reconcile", os.environ)
-        tracer = telemetry.tracer(provider)
         who = credentials.load(os.environ)
-        api = kube.Api(who, tracer, connections=settings.threads, user_agent="webapp-reconcile")
-        means = Means(api, webapp(settings.group), tracer, settings.deadline_seconds)
-        return Served(create_app(settings, means), provider.shutdown)
+    except (SettingsError, credentials.CredentialsError) as error:
+        sys.exit(f"{SERVICE}: {error}")
+    startup.reached("settings")
+    serve(lambda: _served(settings, who, startup), port=settings.port, threads=settings.threads)
 
-    serve(make, port=settings.port, threads=settings.threads)
+
+def _served(settings: Settings, who: credentials.Credentials, startup: Startup) -> Served:
+    traces, (metrics, close_metrics) = (
+        telemetry.provider(SERVICE, os.environ),
+        instruments.provider(SERVICE, os.environ),
+    )
+    tracer, measured = telemetry.tracer(traces), instruments.Instruments(metrics)
+    for child in (webapp(settings.group), *OWNED):
+        measured.conflicts.add(0, {Attr.OBJECT_KIND: child.kind})
+    api = kube.Api(who, tracer, connections=settings.threads, user_agent=SERVICE, measure=measured.client.record)
+    means = Means(api, webapp(settings.group), tracer, measured, settings.deadline_seconds)
+    startup.reached("app")
+    link = startup.finish(tracer, SERVICE)
+    measured.init.record(startup.seconds)
+    measured.coldstarts.add(1)
+
+    def close() -> None:
+        traces.shutdown()
+        close_metrics()
+
+    return Served(create_app(settings, means, link), close)
 
 
 if __name__ == "__main__":

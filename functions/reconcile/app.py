@@ -34,10 +34,10 @@ _log = logging.getLogger("functions.reconcile")
 _DESTINATION = "webapp-events"
 
 
-def create_app(settings: Settings, means: Means) -> Flask:
-    """The WSGI app."""
+def create_app(settings: Settings, means: Means, init: Link) -> Flask:
+    """The WSGI app; `init` is the link to the cold start's trace, for the first request."""
     app = web.skeleton(__name__, body_limit=settings.body_limit)
-    function = _Function(settings, means)
+    function = _Function(settings, means, init)
     app.add_url_rule("/", "receive", function.receive, methods=["POST"])
     app.add_url_rule("/", "allow", function.allow, methods=["OPTIONS"], provide_automatic_options=False)
     return app
@@ -61,10 +61,10 @@ class _Asked:
 
 
 class _Function:
-    def __init__(self, settings: Settings, means: Means) -> None:
+    def __init__(self, settings: Settings, means: Means, init: Link) -> None:
         self._settings = settings
         self._means = means
-        self._cold = True
+        self._init: Link | None = init
 
     def allow(self) -> Response:
         """Abuse protection of the CloudEvents webhook specification: whoever asks may send here."""
@@ -85,13 +85,19 @@ class _Function:
             refused = error
         created = event.get_extension("traceparent") if event is not None else None
         parent, links = web.lineage(dict(request.headers), created if isinstance(created, str) else None)
+        init, self._init = self._init, None
         with self._means.tracer.start_as_current_span(
             "POST /",
             context=parent,
             kind=SpanKind.SERVER,
-            links=links,
+            links=[*links, init] if init else links,
             start_time=started,
-            attributes=self._server_attributes(),
+            attributes={
+                Attr.HTTP_METHOD: "POST",
+                Attr.HTTP_ROUTE: "/",
+                Attr.FAAS_TRIGGER: "pubsub",
+                Attr.FAAS_COLDSTART: init is not None,
+            },
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
@@ -99,11 +105,13 @@ class _Function:
             span.set_attribute(Attr.HTTP_STATUS, answer.status_code)
             if answer.status_code >= 500:
                 telemetry.failed(span, str(answer.status_code))
+            labels: dict[str, str | int] = {
+                Attr.HTTP_METHOD: "POST",
+                Attr.HTTP_ROUTE: "/",
+                Attr.HTTP_STATUS: answer.status_code,
+            }
+            self._means.instruments.server.record((time.time_ns() - started) / 1e9, labels)
             return web.answered(span, answer)
-
-    def _server_attributes(self) -> dict[str, Any]:
-        cold, self._cold = self._cold, False
-        return {Attr.HTTP_METHOD: "POST", Attr.HTTP_ROUTE: "/", Attr.FAAS_TRIGGER: "pubsub", Attr.FAAS_COLDSTART: cold}
 
     def _process(self, event: CloudEvent, links: list[Link]) -> Response:
         attributes = {
@@ -125,14 +133,17 @@ class _Function:
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
-            begun = time.monotonic()
+            begun, labels = time.monotonic(), {Attr.EVENT_TYPE: event.get_type()}
             try:
                 asked = _Asked.of()
                 report = self._reconcile(event, asked, span)
             except WebAppError as error:
                 telemetry.failed(span, error.error_type, str(error))
+                labels[Attr.ERROR_TYPE] = error.error_type
                 self._log(logging.WARNING, event, begun, error=error.error_type, detail=str(error))
                 return self._refuse(error)
+            finally:
+                self._means.instruments.process.record(time.monotonic() - begun, labels)
             quiet = report.outcome in {Outcome.UNCHANGED, Outcome.IGNORED, Outcome.GONE, Outcome.STALE}
             told = {"outcome": str(report.outcome), "attempts": report.attempts, "api_calls": len(report.calls)}
             level = logging.DEBUG if quiet else logging.INFO

@@ -35,13 +35,18 @@ def reconcile(event: WebAppEvent, means: Means, *, dry_run: bool = False) -> Rep
         names.Span.RECONCILE, record_exception=False, set_status_on_exception=False
     ) as span:
         run = _Run(event, means, dry_run=dry_run)
+        started, labels = means.clock(), {names.Attr.CAUSE: str(event.cause)}
         try:
             run.to_the_end()
+            labels[names.Attr.OUTCOME] = str(run.report.outcome)
         except WebAppError as error:
             telemetry.failed(span, error.error_type, str(error))
+            labels |= {names.Attr.OUTCOME: "failed", names.Attr.ERROR_TYPE: error.error_type}
             raise
         finally:
             run.describe(span)
+            means.instruments.reconcile.record(means.clock() - started, labels)
+            means.instruments.attempts.record(run.report.attempts)
         return run.report
 
 
@@ -64,7 +69,7 @@ class _Run:
             try:
                 self._pass(subject)
             except Conflict as error:  # of the status: the WebApp moved on, what is known of its children stays
-                self._session.conflict(error, self._means.resource)
+                self._session.conflict(error, self._means.resource, meta_text(subject.webapp, "resourceVersion"))
             else:
                 return
 
@@ -96,6 +101,7 @@ class _Run:
         self.report.generation = metadata(webapp).get("generation")
         if key.uid and key.uid != subject.uid:
             self.report.outcome = Outcome.STALE  # about an earlier WebApp of this name; the new one has its own events
+            get_current_span().add_event(names.Mark.STALE, {names.Attr.UID: subject.uid})
             return None
         self.report.webapp = replace(key, uid=subject.uid)
         if subject.deleting:
@@ -145,7 +151,7 @@ class _Run:
             except Refused as error:
                 return Failure(Reason(error.condition), f"{step}: {error}")
             except (Conflict, TestFailed, NotFound) as error:
-                self._session.conflict(error, resource)
+                self._session.conflict(error, resource, meta_text(step.target, "resourceVersion"))
                 self._look(subject, resource)
             step = subject.step(resource, self._observed)
         return None
@@ -201,14 +207,27 @@ class _Run:
         except NotFound:
             self.report.outcome = Outcome.GONE
             return
+        self._note_change(subject, wanted)
         self._tell_people(subject, wanted)
+
+    def _note_change(self, subject: Subject, wanted: dict[str, Any]) -> None:
+        """Put a Ready condition that changed on the span, and how long it took to become true into the metrics."""
+        before = condition(subject.webapp.get("status"), ConditionType.READY)
+        after = condition(wanted, ConditionType.READY)
+        if before.get("reason") == after.get("reason"):
+            return
+        moved = {names.Attr.CONDITION_FROM: str(before.get("reason", "")), names.Attr.CONDITION_TO: after["reason"]}
+        get_current_span().add_event(names.Mark.CONDITION_CHANGED, moved)
+        if after["status"] == "True" and before.get("status") != "True":
+            since = _moment(before.get("lastTransitionTime") or metadata(subject.webapp).get("creationTimestamp"))
+            if since is not None:
+                self._means.instruments.convergence.record(max(0.0, (self._means.now() - since).total_seconds()))
 
     def _tell_people(self, subject: Subject, wanted: dict[str, Any]) -> None:
         stamp = self._session.stamp()
         event = transition.event(subject.webapp, self._means.resource, wanted, self._means.now(), stamp)
         if event is None:
             return
-        get_current_span().add_event(names.Mark.CONDITION_CHANGED, {names.Attr.CONDITION_TO: event["reason"]})
         try:
             self._session.send(kube.create(EVENT, event))
         except ApiError:
@@ -235,12 +254,17 @@ class _Run:
     def _requeue_after(self, degraded: RawObject) -> int:
         """As long again as it has been failing, from one to ten minutes: back-off without a memory of our own."""
         low, high = _REQUEUE_SECONDS
-        try:
-            since = datetime.fromisoformat(str(degraded.get("lastTransitionTime")))
-        except ValueError:
+        since = _moment(degraded.get("lastTransitionTime"))
+        if since is None or degraded.get("status") != "True":
             return low
-        failing = degraded.get("status") == "True"
-        return min(high, max(low, int((self._means.now() - since).total_seconds()))) if failing else low
+        return min(high, max(low, int((self._means.now() - since).total_seconds())))
+
+
+def _moment(text: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
 
 
 def _stamped(body: RawObject, stamp: dict[str, str]) -> dict[str, Any]:

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from opentelemetry.metrics import NoOpMeterProvider
 from opentelemetry.trace import Tracer, get_current_span
 
 from functions.reconcile.report import Report
 from functions.runtime import kube, names, telemetry
+from functions.runtime.instruments import Instruments
 from functions.runtime.kube import Call, Sender
 from functions.webapp.errors import AlreadyExists, ApiError, ConflictsExhausted, DeadlineExceeded, NotFound, TestFailed
 from functions.webapp.resources import RawObject, Resource, meta_text
@@ -28,6 +30,7 @@ class Means:
     api: Sender
     resource: Resource
     tracer: Tracer
+    instruments: Instruments = field(default_factory=lambda: Instruments(NoOpMeterProvider()))
     deadline_seconds: float = 20.0
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
     clock: Callable[[], float] = time.monotonic
@@ -43,6 +46,7 @@ class Session:
         self.report = report
         self._dry_run = dry_run
         self._deadline = means.clock() + means.deadline_seconds
+        self._conflict: dict[str, str | int | float] = {}
 
     def send(self, call: Call) -> dict[str, Any]:
         """The API server's answer; raises ApiError, or DeadlineExceeded before a call that has no time left."""
@@ -55,9 +59,12 @@ class Session:
         asked = call.dry() if writes and self._dry_run else call
         try:
             answer = self.means.api.send(asked, timeout=min(left, kube.READ_SECONDS), attempt=self.report.attempts)
+            self._tell_conflict(meta_text(answer, "resourceVersion"))
         except ApiError as error:
             told["error"] = error.error_type
             raise
+        finally:
+            self._tell_conflict("")
         if writes and not self._dry_run and (version := meta_text(answer, "resourceVersion")):
             self.report.wrote.append(f"{meta_text(answer, 'uid')}/{version}")
         return answer
@@ -69,24 +76,33 @@ class Session:
         except NotFound:
             return None
 
-    def conflict(self, error: ApiError, resource: Resource) -> None:
-        """Count a conflict and wait a little, with full jitter; raises ConflictsExhausted when enough is enough."""
+    def conflict(self, error: ApiError, resource: Resource, sent: str) -> None:
+        """Count a conflict and wait a little, with full jitter; raises ConflictsExhausted when enough is enough.
+
+        `sent` is the resourceVersion that the refused write was made for.
+        """
         report, (base, cap) = self.report, _BACKOFF_SECONDS
         report.conflicts += 1
+        self.means.instruments.conflicts.add(1, {names.Attr.OBJECT_KIND: resource.kind})
         pause = self.means.random() * min(cap, base * 2**report.conflicts)
-        get_current_span().add_event(
-            names.Mark.CONFLICT,
-            {
-                names.Attr.OBJECT_KIND: resource.kind,
-                names.Attr.ATTEMPT: report.conflicts,
-                names.Attr.ERROR_TYPE: error.error_type,
-                names.Attr.BACKOFF: round(pause * 1000, 1),
-            },
-        )
+        self._conflict = {
+            names.Attr.OBJECT_KIND: resource.kind,
+            names.Attr.VERSION_SENT: sent,
+            names.Attr.ATTEMPT: report.conflicts,
+            names.Attr.ERROR_TYPE: error.error_type,
+            names.Attr.BACKOFF: round(pause * 1000, 1),
+        }
         if report.conflicts >= MAX_CONFLICTS:
+            self._tell_conflict("")
             raise ConflictsExhausted(f"{report.conflicts} conflicts in a row, the last: {error}") from error
         if not isinstance(error, AlreadyExists | TestFailed):  # those are news about the object, not a race
             self.means.sleep(pause)
+
+    def _tell_conflict(self, found: str) -> None:
+        """Put a conflict on the span once the next read has shown what is there instead."""
+        if self._conflict:
+            get_current_span().add_event(names.Mark.CONFLICT, {**self._conflict, names.Attr.VERSION_FOUND: found})
+            self._conflict = {}
 
     def stamp(self) -> dict[str, str]:
         """The annotation by which a later trace can link to this one; none where nobody records it."""

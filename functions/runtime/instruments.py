@@ -6,7 +6,7 @@ names are never labels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 
 from opentelemetry.metrics import MeterProvider, NoOpMeterProvider
@@ -21,10 +21,10 @@ _CONVERGENCE = (1.0, 2.5, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 _ATTEMPTS = (1.0, 2.0, 3.0, 5.0)
 
 
-def provider(service: str, environ: Mapping[str, str]) -> MeterProvider:
-    """The meter provider of one process; without an endpoint one that does nothing."""
+def provider(service: str, environ: Mapping[str, str]) -> tuple[MeterProvider, Callable[[], None]]:
+    """The meter provider of one process, and how it is shut down; without an endpoint both do nothing."""
     if not endpoint(environ, "METRICS"):
-        return NoOpMeterProvider()
+        return NoOpMeterProvider(), lambda: None
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter  # noqa: PLC0415 - 5 MiB
     from opentelemetry.sdk.metrics import MeterProvider as Provider  # noqa: PLC0415 - as above
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader  # noqa: PLC0415 - as above
@@ -32,7 +32,8 @@ def provider(service: str, environ: Mapping[str, str]) -> MeterProvider:
     exporter = OTLPMetricExporter(timeout=_EXPORT_TIMEOUT_SECONDS)
     interval = float(environ.get("OTEL_METRIC_EXPORT_INTERVAL") or _EXPORT_INTERVAL_MILLIS)
     reader = PeriodicExportingMetricReader(exporter, export_interval_millis=interval)
-    return Provider([reader], resource(service, environ), shutdown_on_exit=False)
+    made = Provider([reader], resource(service, environ), shutdown_on_exit=False)
+    return made, made.shutdown
 
 
 class Instruments:

@@ -6,7 +6,8 @@ A `Call` is a value: what would be asked. `Api.send` asks it and maps every fail
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from urllib.parse import urlencode, urlsplit
@@ -108,11 +109,23 @@ class Sender(Protocol):
 
 
 class Api:
-    """A thread-safe client; one per process, with as many pooled connections as threads use it."""
+    """A thread-safe client; one per process, with as many pooled connections as threads use it.
 
-    def __init__(self, credentials: Credentials, tracer: Tracer, *, connections: int, user_agent: str) -> None:
+    `measure` is told how many seconds each call took, with the labels of `http.client.request.duration`.
+    """
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        tracer: Tracer,
+        *,
+        connections: int,
+        user_agent: str,
+        measure: Callable[[float, dict[str, str | int]], None] = lambda _seconds, _labels: None,
+    ) -> None:
         self._credentials = credentials
         self._tracer = tracer
+        self._measure = measure
         where = urlsplit(credentials.server)
         self._server: dict[str, str | int] = {
             Attr.SERVER_ADDRESS: where.hostname or "",
@@ -147,16 +160,22 @@ class Api:
             record_exception=False,
             set_status_on_exception=False,
         ) as span:
+            labels: dict[str, str | int] = {Attr.HTTP_METHOD: call.method, Attr.URL_TEMPLATE: call.template}
+            started = time.perf_counter()
             try:
                 answer = self._request(call, timeout, telemetry.inject({}, span))
                 span.set_attribute(Attr.HTTP_STATUS, answer.status)
+                labels[Attr.HTTP_STATUS] = answer.status
                 if audit := answer.headers.get("audit-id"):
                     span.set_attribute(Attr.AUDIT_ID, audit)
                 return _body(answer)
             except ApiError as error:
                 if not isinstance(error, NotFound | Conflict | TestFailed):
                     telemetry.failed(span, error.error_type, str(error))
+                    labels[Attr.ERROR_TYPE] = error.error_type
                 raise
+            finally:
+                self._measure(time.perf_counter() - started, labels)
 
     def fetch(self, call: Call, *, timeout: float = READ_SECONDS) -> bytes:
         """The body as it came, without a span: for lists too long to stand in memory as objects. Raises ApiError."""

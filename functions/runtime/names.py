@@ -61,6 +61,8 @@ class Attr:
     AUDIT_ID: Final = "webapp.audit_id"
     DRY_RUN: Final = "webapp.dry_run"
     BACKOFF: Final = "webapp.backoff_ms"
+    VERSION_SENT: Final = "webapp.conflict.sent"
+    VERSION_FOUND: Final = "webapp.conflict.found"
     CONDITION_FROM: Final = "webapp.condition.from"
     CONDITION_TO: Final = "webapp.condition.to"
 
@@ -79,6 +81,7 @@ class Mark:
     """Span event names."""
 
     CONFLICT: Final = "webapp.conflict"
+    STALE: Final = "webapp.stale_event"
     CONDITION_CHANGED: Final = "webapp.condition.changed"
 
 

@@ -13,6 +13,7 @@ from opentelemetry.trace import Link, Span, SpanContext, get_current_span
 from werkzeug.exceptions import HTTPException
 
 from functions.runtime import telemetry
+from functions.runtime.names import Attr, LinkKind
 from functions.webapp.errors import ApiError, TryAgain, WebAppError
 
 PROBLEM = "application/problem+json"
@@ -64,9 +65,10 @@ def lineage(headers: Mapping[str, str], created: str | None) -> tuple[Context, l
     here, there = _span_context(ambient), _span_context(origin)
     if not there.is_valid:
         return ambient, []
+    creation = Link(there, {Attr.LINK: LinkKind.CREATION})
     if here.is_valid and here.trace_id == there.trace_id:
-        return ambient, [Link(there)]
-    return origin, [Link(here)] if here.is_valid else []
+        return ambient, [creation]
+    return origin, [creation, *([Link(here, {Attr.LINK: LinkKind.AMBIENT})] if here.is_valid else [])]
 
 
 def answered(span: Span, response: Response) -> Response:
