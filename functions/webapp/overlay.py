@@ -11,7 +11,8 @@ No operations means that the observed object already is as desired: that is the 
 server defaults and to the spelling of quantities.
 
 The observed object may be a lie, so operations assert what they lean on: `test` the key behind a list index, and
-`test` that a map which shall be added is not there yet (null: RFC 6902 is silent, the API server takes it as absent).
+`test` that what a map takes the place of is there, or that nothing is (null: RFC 6902 is silent, the API server takes
+it as absent), since a map that was there may hold what is not ours.
 """
 
 from __future__ import annotations
@@ -120,8 +121,8 @@ def _replace(observed: Any, desired: Any, path: str) -> Iterator[Operation]:
     value = render(desired)
     if value is None or (type(observed) is type(value) and observed == value):
         return
-    if observed is _MISSING and isinstance(value, dict | list):
-        yield {"op": "test", "path": path, "value": None}
+    if isinstance(value, dict | list) and type(observed) is not type(value):
+        yield {"op": "test", "path": path, "value": None if observed is _MISSING else observed}
     yield _set(observed, desired, path)
 
 
