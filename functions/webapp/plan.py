@@ -139,15 +139,16 @@ def decide(subject: Subject, observed: Observed, now: datetime) -> Plan:
 
 
 def guarded(step: Step, uid: str) -> list[dict[str, Any]]:
-    """The JSON Patch of a step with its guard: still owned by this WebApp, still at the observed version.
+    """The JSON Patch of a step with its guard: still controlled by this WebApp, still at the observed version.
 
     A failed `test` answers 422, a stale version 409.
     """
     references = metadata(step.target).get("ownerReferences")
     listed = references if isinstance(references, list) else []
-    index = next(i for i, ref in enumerate(listed) if isinstance(ref, Mapping) and ref.get("uid") == uid)
+    index = next(i for i, ref in enumerate(listed) if isinstance(ref, Mapping) and ref.get("controller") is True)
     return [
         {"op": "test", "path": f"/metadata/ownerReferences/{index}/uid", "value": uid},
+        {"op": "test", "path": f"/metadata/ownerReferences/{index}/controller", "value": True},
         {"op": "replace", "path": "/metadata/resourceVersion", "value": meta_text(step.target, "resourceVersion")},
         *step.operations,
     ]
