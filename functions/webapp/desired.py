@@ -88,13 +88,14 @@ def _deployment(webapp: RawObject, spec: WebAppSpec) -> dict[str, Any]:
 
 def _container(spec: WebAppSpec) -> dict[str, Any]:
     http = {"path": spec.readiness_path, "port": spec.port} if spec.readiness_path else None
+    tcp = None if http else {"port": spec.port}
     return {
         "name": CONTAINER,
         "image": spec.image,
         "ports": [{"name": _PORT, "containerPort": spec.port, "protocol": "TCP"}],
         "env": [_variable(each) for each in spec.env or ()] or None,
         "resources": _resources(spec.resources),
-        "readinessProbe": {"httpGet": http, "tcpSocket": None if http else {"port": spec.port}},
+        "readinessProbe": {"httpGet": http, "tcpSocket": tcp, "exec": None, "grpc": None},  # at most one is allowed
     }
 
 
