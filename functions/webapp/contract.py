@@ -14,6 +14,7 @@ An event is a hint. Its snapshot can prove that nothing needs doing; it can neve
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,6 +28,9 @@ from functions.webapp.resources import RawObject, Resource, meta_text
 
 MAX_EVENT_BYTES = 64 * 1024
 """What every CloudEvents intermediary must forward (CloudEvents 1.0.2, Size Limits)."""
+
+_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_MOST_COALESCED = 1_000_000
 
 ANSWER_WROTE = "webapp-wrote"
 """Answer header: `<uid>/<resourceVersion>` of each write of this run, by spaces; their echoes need no event."""
@@ -88,8 +92,11 @@ class Snapshot:
     owned: tuple[RawObject, ...]
 
     def child(self, resource: Resource) -> RawObject | None:
-        """The owned object of that kind, if the sender saw one."""
-        return next((obj for obj in self.owned if obj.get("kind") == resource.kind), None)
+        """The owned object of that kind under the WebApp's own name, if the sender saw one."""
+        return next((obj for obj in self.owned if obj.get("kind") == resource.kind and self._is_named(obj)), None)
+
+    def _is_named(self, obj: RawObject) -> bool:
+        return all(meta_text(obj, each) == meta_text(self.webapp, each) for each in ("namespace", "name"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +235,7 @@ def parse(event: CloudEvent, resource: Resource, owned: tuple[Resource, ...]) ->
         changed=known[kind][0],
         change=known[kind][1],
         cause=_cause(body.get("reason", Cause.WATCH)),
-        coalesced=body["coalesced"] if isinstance(body.get("coalesced"), int) else 1,
+        coalesced=_coalesced(body.get("coalesced")),
         snapshot=None if snapshot is None else _snapshot(snapshot, resource),
         time=event.get_time(),
     )
@@ -241,22 +248,22 @@ def _cause(found: object) -> Cause:
         raise MalformedEvent("data.reason", f"{str(found)[:80]!r} is none of {', '.join(Cause)}") from None
 
 
+def _coalesced(found: object) -> int:
+    return found if type(found) is int and 1 <= found <= _MOST_COALESCED else 1
+
+
 def read_key(found: object, field: str) -> Key:
     """A WebApp's key out of JSON; `field` is where it stands, for the MalformedEvent."""
     if not isinstance(found, Mapping):
         raise MalformedEvent(field, "must be an object with namespace and name")
     for part in ("namespace", "name"):
         text = found.get(part)
-        if not (isinstance(text, str) and _is_label(text)):
+        if not (isinstance(text, str) and _NAME.fullmatch(text)):
             raise MalformedEvent(f"{field}.{part}", f"{str(text)[:80]!r} is not a name in Kubernetes (RFC 1123)")
     uid = found.get("uid", "")
     if not isinstance(uid, str) or len(uid) > 64:
         raise MalformedEvent(f"{field}.uid", "must be the uid of the WebApp, a short text")
     return Key(found["namespace"], found["name"], uid)
-
-
-def _is_label(text: str) -> bool:
-    return 0 < len(text) <= 253 and all(c.isascii() and (c.islower() or c.isdigit() or c in "-.") for c in text)
 
 
 def _snapshot(found: object, resource: Resource) -> Snapshot:
