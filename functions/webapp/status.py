@@ -12,7 +12,7 @@ from functions.webapp.condition import ConditionType, Reason
 from functions.webapp.resources import RawObject, metadata
 
 _MESSAGE_LIMIT = 512
-_VOLATILE = re.compile(r', requested: .*|(?<=pods) "[^"]*"', re.DOTALL)
+_VOLATILE = re.compile(r', requested: .*|(?:(?<=\bpods)|(?<=\bPod)) "[^"]*"', re.DOTALL)
 
 FAILURES = frozenset(
     {
@@ -72,7 +72,7 @@ def status(webapp: RawObject, seen: Observation, now: datetime) -> dict[str, Any
     wanted = _conditions(seen, counts)
     conditions = found["conditions"] = []
     for previous in _list(before.get("conditions")):  # in their old order; other people's stay
-        told = wanted.pop(previous.get("type"), None) if isinstance(previous, Mapping) else None
+        told = wanted.pop(str(previous.get("type")), None) if isinstance(previous, Mapping) else None
         conditions.append(_condition(previous, told, generation, now) if told else previous)
     conditions += [_condition({"type": str(each)}, told, generation, now) for each, told in wanted.items()]
     return found
@@ -120,7 +120,7 @@ class _Rollout:
 _Told = tuple[str, Reason, str]
 
 
-def _conditions(seen: Observation, rollout: _Rollout) -> dict[object, _Told]:
+def _conditions(seen: Observation, rollout: _Rollout) -> dict[str, _Told]:
     ready, progressing = _ready(rollout), _progressing(rollout)
     if seen.paused:
         ready = (ready[0], Reason.PAUSED, "spec.paused is set: Deployment, Service and Ingress are left as they are")
