@@ -5,9 +5,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from functions.dev.controlplane import ControlPlane
 from functions.webapp.resources import SYSTEM_NAMESPACE
+
+settings.register_profile("untimed", deadline=None)  # how long an example takes is the machine's business
+settings.load_profile("untimed")
 
 Audit = Callable[..., list[dict[str, Any]]]
 
