@@ -26,34 +26,40 @@ def serve(make: Callable[[], Served], *, port: int, threads: int, graceful_secon
 
     `make` is called in the worker, so that connections, threads and exporters belong to it.
     """
-    _Application(
-        make,
-        {
-            "bind": f"0.0.0.0:{port}",
-            "worker_class": "gthread",
-            "workers": 1,
-            "threads": threads,
-            "graceful_timeout": graceful_seconds,
-            "timeout": graceful_seconds + 5,
-            "keepalive": 75,
-            "control_socket_disable": True,
-            "loglevel": "warning",
-            "worker_tmp_dir": str(_SHARED_MEMORY) if _SHARED_MEMORY.is_dir() else None,
-        },
-    ).run()
+    Application(make, options(port, threads, graceful_seconds)).run()
 
 
-class _Application(BaseApplication):
-    def __init__(self, make: Callable[[], Served], options: dict[str, Any]) -> None:
+def options(port: int, threads: int, graceful_seconds: int) -> dict[str, Any]:
+    """Gunicorn's settings, by its own names."""
+    return {
+        "bind": f"0.0.0.0:{port}",
+        "worker_class": "gthread",
+        "workers": 1,
+        "threads": threads,
+        "graceful_timeout": graceful_seconds,
+        "timeout": graceful_seconds + 5,
+        "keepalive": 75,
+        "control_socket_disable": True,
+        "loglevel": "warning",
+        "worker_tmp_dir": str(_SHARED_MEMORY) if _SHARED_MEMORY.is_dir() else None,
+    }
+
+
+class Application(BaseApplication):
+    """What gunicorn runs."""
+
+    def __init__(self, make: Callable[[], Served], settings: dict[str, Any]) -> None:
         self._make = make
-        self._options = options
+        self._settings = settings
         super().__init__()
 
     def load_config(self) -> None:
-        for name, value in self._options.items():
+        """Called by gunicorn."""
+        for name, value in self._settings.items():
             self.cfg.set(name, value)
 
     def load(self) -> Any:
+        """Called by gunicorn, in the worker."""
         served = self._make()
         self.cfg.set("worker_exit", lambda _server, _worker: served.close())
         return served.app

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from flask import Flask, Response
+from flask import Flask, Response, request
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanContext, get_current_span
 from werkzeug.exceptions import HTTPException
@@ -31,6 +31,12 @@ def skeleton(name: str, *, body_limit: int) -> Flask:
     app.register_error_handler(HTTPException, _http_problem)
     app.register_error_handler(Exception, _bug)
     return app
+
+
+def body(limit: int) -> bytes:
+    """The body of the current request, of at most `limit` bytes for this route; 413 beyond that."""
+    request.max_content_length = limit
+    return request.get_data(cache=False)
 
 
 def problem(status: int, title: str, detail: str, **more: Any) -> Response:

@@ -1,0 +1,121 @@
+"""How a server that kube-apiserver calls is served: ports, threads, and a certificate that follows its files."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from functions.runtime.settings import SettingsError, integer, read, seconds
+
+PATIENCE_SECONDS = 5.0
+"""How long a thread waits for the next bytes of a handshake or a request that has begun."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Where and how one server listens; the same variables for every one of them.
+
+    `client_ca` is a PEM file of authorities: clients may then present a certificate, which is verified; who must
+    have one is the app's decision. `drain_seconds` is how long the server goes on answering after SIGTERM.
+    """
+
+    certificate: Path = Path("/etc/webapp/tls/tls.crt")
+    key: Path = Path("/etc/webapp/tls/tls.key")
+    client_ca: Path | None = None
+    port: int = 8443
+    health_port: int = 8081
+    threads: int = 16
+    drain_seconds: float = 30.0
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str]) -> Self:
+        """Raises SettingsError, also for certificate files that cannot be used."""
+        found = cls(
+            certificate=read(environ, "TLS_CERT_FILE", Path, cls.certificate),
+            key=read(environ, "TLS_KEY_FILE", Path, cls.key),
+            client_ca=read(environ, "TLS_CLIENT_CA_FILE", Path, cls.client_ca),
+            port=read(environ, "PORT", integer(1, 65535), cls.port),
+            health_port=read(environ, "HEALTH_PORT", integer(1, 65535), cls.health_port),
+            threads=read(environ, "SERVER_THREADS", integer(1, 256), cls.threads),
+            drain_seconds=read(environ, "DRAIN_SECONDS", seconds(0, 600), cls.drain_seconds),
+        )
+        try:
+            Certificate(found).context()
+        except OSError as error:  # ssl.SSLError is one
+            files = " and ".join(str(path) for path in found.files)
+            cure = (
+                "name a PEM certificate and its own key with TLS_CERT_FILE and TLS_KEY_FILE (`webapp certs` makes them)"
+            )
+            raise SettingsError(f"{files}: {error}; {cure}") from error
+        return found
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that the TLS context is made of."""
+        return tuple(path for path in (self.certificate, self.key, self.client_ca) if path is not None)
+
+
+class Certificate:
+    """The TLS context for new connections; files that were replaced on disk are used from the next connection on.
+
+    A replacement that cannot be loaded, such as a certificate whose key has not been written yet, changes nothing: the
+    last good pair goes on serving and a warning says so.
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._lock = threading.Lock()
+        self._seen: tuple[tuple[int, ...], ...] = ()
+        self._context: ssl.SSLContext | None = None
+
+    def context(self) -> ssl.SSLContext:
+        """The context now; raises OSError where no good pair was ever there."""
+        with self._lock:
+            try:
+                seen = tuple(_identity(path) for path in self._profile.files)
+                if seen != self._seen:
+                    self._context = self._load()
+                    self._seen = seen
+            except OSError as error:
+                if self._context is None:
+                    raise
+                _log.warning("the new certificate cannot be used, the last good one stays", exc_info=error)
+            if self._context is None:
+                raise AssertionError("loaded or raised")
+            return self._context
+
+    def _load(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.sslsocket_class = PatientSocket
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        context.load_cert_chain(self._profile.certificate, self._profile.key)
+        if self._profile.client_ca is not None:
+            context.load_verify_locations(self._profile.client_ca)
+            context.verify_mode = ssl.CERT_OPTIONAL
+        return context
+
+
+class PatientSocket(ssl.SSLSocket):
+    """A TLS connection whose blocking calls are bounded, so that a stalled peer cannot keep a thread."""
+
+    def setblocking(self, flag: bool) -> None:  # noqa: FBT001 - the signature of socket.socket
+        """Blocking means `PATIENCE_SECONDS` at most."""
+        self.settimeout(PATIENCE_SECONDS if flag else 0)
+
+    def do_handshake(self, block: bool = False) -> None:  # noqa: FBT001, FBT002 - the signature of ssl.SSLSocket
+        """The handshake, each of its reads bounded."""
+        self.settimeout(PATIENCE_SECONDS)
+        super().do_handshake(block)
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    """What differs once a file was replaced; the kubelet swaps a symlink, which `stat` follows."""
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns, found.st_size
