@@ -54,11 +54,16 @@ class Cluster:
         return kubeconfig.write(path, view["clusters"][0]["cluster"], {"token": token}, name, namespace)
 
     def install(self, group: str = DEFAULT_GROUP) -> None:
-        """Apply namespace, RBAC and CRD for one API group; return once WebApps are served.
-
-        Roles have the same names whatever the group: a cluster serves one group at a time.
-        """
+        """Apply namespace, RBAC and CRD for one API group; return once WebApps are served."""
         self.apply(manifests.installation(group))
+        self._await_served(group)
+
+    def install_another(self, group: str) -> None:
+        """Serve one more API group beside the installed one; the same ServiceAccounts may handle both."""
+        self.apply(manifests.addition(group))
+        self._await_served(group)
+
+    def _await_served(self, group: str) -> None:
         self.kubectl("wait", "--for=condition=Established", f"crd/{PLURAL}.{group}", "--timeout=30s")
         self.kubectl("get", f"{PLURAL}.{VERSION}.{group}", "--all-namespaces")
 

@@ -14,9 +14,10 @@ from functions.dev.certificates import CertificateAuthority
 from functions.dev.cluster import Cluster
 from functions.dev.processes import LOOPBACK, Process, ProcessError, ProcessGroup, free_port
 from functions.dev.toolchain import Toolchain
-from functions.webapp.resources import DEFAULT_GROUP, webapp
+from functions.webapp.resources import webapp
 
 START_SECONDS = 60.0
+_CONTROLLERS = "kube-controller-manager"
 DRAIN_SECONDS = 0.5
 """How long a stopping API server may finish requests; it would wait longer for its watchers to leave."""
 
@@ -72,15 +73,21 @@ class ControlPlane(Cluster):
         self._group.start("etcd", components.etcd(programs, folder, self.etcd, free_port()))
         self._apiserver = [*components.apiserver(programs, folder, authority, self.etcd, port), *self._extra]
         self.start_apiserver()
-        for name, command in components.clients(programs, folder, kubeconfigs).items():
+        self._clients = components.clients(programs, folder, kubeconfigs)
+        for name, command in self._clients.items():
             self._group.start(name, command)
         self.apply(components.NODE)
         self.kubectl("wait", "--for=condition=Ready", f"node/{components.NODE_NAME}", "--timeout=30s")
 
-    def install(self, group: str = DEFAULT_GROUP) -> None:
-        """As for every cluster; from now on an API server that starts is waited for until it serves WebApps."""
-        super().install(group)
-        self._served = ["/readyz", webapp(group).path("")]
+    def _await_served(self, group: str) -> None:
+        """As for every cluster; from now on an API server that starts is waited for until it serves WebApps.
+
+        The garbage collector looks for new kinds every 30 seconds only, but also when it starts.
+        """
+        super()._await_served(group)
+        self._served.append(webapp(group).path(""))
+        self._group[_CONTROLLERS].stop()
+        self._group.start(_CONTROLLERS, self._clients[_CONTROLLERS])
 
     def process(self, name: str) -> Process:
         """One of the running parts (`etcd`, `kube-apiserver`, ...), to send signals or to read its log."""

@@ -13,11 +13,33 @@ PACKAGE = Path(__file__).parent
 
 def installation(group: str = DEFAULT_GROUP) -> list[dict[str, Any]]:
     """Namespace, RBAC and CRD, in the order in which they must be applied."""
-    checkout = PACKAGE.parents[1] / "knative" / "base"
-    folder = checkout if checkout.is_dir() else PACKAGE / "manifests"  # an installed package holds a copy
-    texts = [(folder / name).read_text(encoding="utf-8") for name in ("namespace.yaml", "rbac.yaml")]
+    texts = [_shipped("base", name) for name in ("namespace.yaml", "rbac.yaml")]
     shipped = [manifest for text in texts for manifest in yaml.safe_load_all(text)]
     return [*(regrouped(manifest, group) for manifest in shipped), crd(group)]
+
+
+def addition(group: str) -> list[dict[str, Any]]:
+    """What an installation lacks to serve one more group: the CRD, and roles of that group for the same accounts."""
+    found = []
+    for manifest in installation(group):
+        if "rules" in manifest or "roleRef" in manifest:
+            name = f"{manifest['metadata']['name']}.{group}"
+            renamed = {**manifest, "metadata": {**manifest["metadata"], "name": name}}
+            reference = manifest.get("roleRef")
+            found.append({**renamed, "roleRef": {**reference, "name": name}} if reference else renamed)
+    return [*found, crd(group)]
+
+
+def sample(name: str) -> str:
+    """The text of a sample WebApp, such as `webapp.yaml`."""
+    return _shipped("samples", name)
+
+
+def _shipped(folder: str, name: str) -> str:
+    """A file below `knative/`; an installed package holds a copy."""
+    checkout = PACKAGE.parents[1] / "knative" / folder
+    place = checkout if checkout.is_dir() else PACKAGE / "manifests"
+    return (place / name).read_text(encoding="utf-8")
 
 
 def regrouped(manifest: dict[str, Any], group: str) -> dict[str, Any]:

@@ -34,10 +34,19 @@ def free_port() -> int:
     blocks it.
     """
     for port in random.sample(range(20000, 32000), 200):
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind((LOOPBACK, port))
+        if is_free(port):
             return port
     raise ProcessError(f"no free port on {LOOPBACK} between 20000 and 32000: stop what listens there")
+
+
+def is_free(port: int) -> bool:
+    """Whether nobody listens on this loopback TCP port."""
+    with socket.socket() as probe:
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
 
 
 class Process:

@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import sys
+from contextlib import suppress
 
 
 def main(folder: str) -> None:
@@ -20,7 +21,8 @@ def main(folder: str) -> None:
     group = os.getpgrp()
     if os.fork() == 0:  # a child outside the group is what is left to remove the folder
         os.setpgid(0, 0)
-        os.killpg(group, signal.SIGKILL)
+        with suppress(ProcessLookupError):  # all of them, this process's parent included, have ended by themselves
+            os.killpg(group, signal.SIGKILL)
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -1,0 +1,118 @@
+"""`webapp demo`, `dev`, `cluster`, `crd`: the operator on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from functions.cli.output import Format, Group, Output, console, table
+from functions.webapp.resources import DEFAULT_GROUP
+
+if TYPE_CHECKING:
+    from functions.dev.workbench import Workbench
+
+
+def crd(*, group: Group = DEFAULT_GROUP) -> None:
+    """Print the CustomResourceDefinition of the WebApp as YAML, for `kubectl apply -f -`."""
+    import yaml
+
+    from functions.webapp.crd import crd as definition
+
+    typer.echo(yaml.safe_dump(definition(group), sort_keys=False, width=120, allow_unicode=True), nl=False)
+
+
+def cluster() -> None:
+    """Run a control plane alone until Ctrl-C: a real Kubernetes API with one fake node."""
+    from functions.dev.controlplane import ControlPlane
+    from functions.dev.signals import await_end
+
+    with ControlPlane() as control_plane:
+        typer.echo(f"export KUBECONFIG={control_plane.kubeconfig}")
+        typer.echo("running until Ctrl-C", err=True)
+        await_end()
+
+
+def demo(*, output: Output = Format.TEXT) -> None:
+    """Tour the operator in a minute on a control plane of its own; fails if a step does not hold.
+
+    Both public samples are applied, edited, damaged by hand, healed, replayed and deleted. Each event is shown with the
+    plan it led to and the API calls that took.
+    """
+    import time
+
+    from functions.cli.audience import Printer, Recorder
+    from functions.dev.demo import Demo
+    from functions.dev.tour import steps
+
+    begun = time.monotonic()
+    audience = Recorder() if output is Format.JSON else Printer(console())
+    with Demo(audience) as playing:
+        done = list(playing.run(steps()))
+    totals: dict[str, Any] = {
+        name: sum(getattr(step, name) for step in done) for name in ("events", "api_calls", "writes")
+    }
+    totals["seconds"] = round(time.monotonic() - begun, 1)
+    audience.end(done, totals)
+    if any(step.failure for step in done):
+        raise typer.Exit(1)
+
+
+def dev(
+    *,
+    kubeconfig: Annotated[
+        Path | None, typer.Option("--kubeconfig", metavar="FILE", help="Use this cluster instead of starting one.")
+    ] = None,
+    record: Annotated[
+        Path | None, typer.Option("--record", metavar="FILE", help="Keep the recorded events here.")
+    ] = None,
+    group: Group = DEFAULT_GROUP,
+) -> None:
+    """Run everything on this machine until Ctrl-C: control plane, function, bridge, and a recording of the events.
+
+    With `--kubeconfig` the CRD and the roles are installed in that cluster, and stay there.
+    """
+    from functions.dev.cluster import ExistingCluster
+    from functions.dev.controlplane import ControlPlane
+    from functions.dev.signals import await_end
+    from functions.dev.workbench import Workbench
+
+    target = console()
+    typer.echo("starting: a few seconds once its programs are built", err=True)
+    with Workbench(ExistingCluster(kubeconfig) if kubeconfig else ControlPlane(), group, record) as bench:
+        _welcome(bench)
+        pointed = False
+
+        def show() -> bool:
+            nonlocal pointed
+            for part, line in bench.news():
+                target.print(f"{part:>8} | {line}", markup=False)
+            if not pointed and bench.first_event.exists():
+                pointed = True
+                _point(bench)
+            return False
+
+        await_end(show)
+    typer.echo("everything that was started has ended", err=True)
+
+
+def _welcome(bench: Workbench) -> None:
+    """Print what to paste into another terminal."""
+    table(
+        console(),
+        ("WHAT", "WHERE"),
+        [("function", bench.url), ("bridge", f"{bench.health}metrics"), ("events", str(bench.recording))],
+    )
+    sync = f"webapp new webapp.sync --name web -n webapp-demo | webapp curl - --report --to {bench.url} | sh"
+    typer.echo(f"\nexport KUBECONFIG={bench.cluster.kubeconfig}\nkubectl create namespace webapp-demo")
+    typer.echo(f"kubectl apply -f knative/samples/webapp.yaml && kubectl get wa -A --watch\n{sync}\n")
+
+
+def _point(bench: Workbench) -> None:
+    typer.echo(f"""
+the first event is recorded; send it again, and all of them twice:
+curl -sS {bench.url} -H 'content-type: application/cloudevents+json' -H 'prefer: return=representation' \\
+  --data-binary @{bench.first_event}
+webapp replay {bench.recording} --to {bench.url} --twice
+""")

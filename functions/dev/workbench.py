@@ -1,0 +1,74 @@
+"""The whole operator on one machine: a control plane or somebody's cluster, the function, the bridge, and a tap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import Self
+
+from cloudevents.core.v1.event import CloudEvent
+
+from functions.dev import recording
+from functions.dev.answer import Answer
+from functions.dev.cluster import Cluster
+from functions.dev.operator import Operator
+from functions.dev.processes import ProcessError, ProcessGroup, free_port, is_free
+from functions.dev.tap import Tap
+from functions.webapp.resources import DEFAULT_GROUP
+
+PORT = 8080
+"""Where the function listens if nobody else does."""
+
+
+class Workbench:
+    """A context in which everything runs, and is recorded; nothing it started outlives it.
+
+    `cluster` is a cluster's context manager, which this one enters. Attributes inside: `url` of the function,
+    `health` of the bridge, `recording` (JSON Lines), `first_event`, a file that appears with the first event.
+    """
+
+    def __init__(
+        self, cluster: AbstractContextManager[Cluster], group: str = DEFAULT_GROUP, record: Path | None = None
+    ) -> None:
+        self._cluster = cluster
+        self._group = group
+        self._record = record
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self.cluster = stack.enter_context(self._cluster)
+            self.cluster.install(self._group)
+            self.processes = stack.enter_context(ProcessGroup())
+            self.recording = self._record or self.processes.folder / "events.jsonl"
+            self.first_event = self.processes.folder / "first-event.json"
+            self._file = stack.enter_context(self.recording.open("ab", buffering=0))
+            operator = Operator(self.cluster, self.processes, self._group)
+            self.parts = [operator.name("function"), operator.name("bridge")]
+            self.url = operator.start_function(port=PORT if is_free(PORT) else free_port())
+            tap = stack.enter_context(Tap(self.url, self._keep))
+            self.health = operator.start_bridge(tap.url)
+            self._read = dict.fromkeys(self.parts, 0)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def news(self) -> Iterator[tuple[str, str]]:
+        """Whole lines that were logged since the last call, as (part, line). Raises ProcessError when a part ended."""
+        for part in self.parts:
+            process = self.processes[part]
+            with process.log.open("rb") as log:
+                log.seek(self._read[part])
+                whole, end, _ = log.read().rpartition(b"\n")
+            self._read[part] += len(whole) + len(end)
+            yield from ((part, line) for line in whole.decode(errors="replace").splitlines())
+            if process.returncode is not None:
+                raise ProcessError(f"{part} ended with code {process.returncode}; its last words:\n{process.tail()}")
+
+    def _keep(self, event: CloudEvent, _: Answer) -> None:
+        line = recording.line(event)
+        self._file.write(line)
+        if not self.first_event.exists():
+            self.first_event.write_bytes(line)
