@@ -266,6 +266,11 @@ def read_key(found: object, field: str) -> Key:
     return Key(found["namespace"], found["name"], uid)
 
 
+def _is_version(text: str) -> bool:
+    """Whether a write at that version is guarded: 0 means any version, and words are no version (KEP-5504)."""
+    return text.isascii() and text.isdigit() and len(text) <= 20 and 0 < int(text) < 2**64
+
+
 def _snapshot(found: object, resource: Resource) -> Snapshot:
     if not isinstance(found, Mapping):
         raise MalformedEvent("data.snapshot", "must be an object with webapp and owned")
@@ -273,8 +278,11 @@ def _snapshot(found: object, resource: Resource) -> Snapshot:
     if not isinstance(owned, list):
         raise MalformedEvent("data.snapshot.owned", "must be a list of objects")
     for field, obj in [("webapp", webapp), *((f"owned[{i}]", obj) for i, obj in enumerate(owned))]:
-        if not isinstance(obj, Mapping) or not all(meta_text(obj, each) for each in ("name", "uid", "resourceVersion")):
-            raise MalformedEvent(f"data.snapshot.{field}.metadata", "must have name, uid and resourceVersion")
+        if not isinstance(obj, Mapping) or not all(meta_text(obj, each) for each in ("name", "uid")):
+            raise MalformedEvent(f"data.snapshot.{field}.metadata", "must have name and uid")
+        if not _is_version(version := meta_text(obj, "resourceVersion")):
+            cure = "must be a whole number above 0, as a text"
+            raise MalformedEvent(f"data.snapshot.{field}.metadata.resourceVersion", f"{version[:80]!r} {cure}")
         if not isinstance(obj.get("kind"), str):
             raise MalformedEvent(f"data.snapshot.{field}.kind", "must be the kind of the object")
     assert isinstance(webapp, Mapping)  # noqa: S101 - checked by the loop
