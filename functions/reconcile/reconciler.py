@@ -149,7 +149,12 @@ class _Run:
                     break
                 self._look(subject, resource)  # nothing is deleted on a snapshot's word
             except Refused as error:
-                return Failure(Reason(error.condition), f"{step}: {error}")
+                failure = Failure(Reason(error.condition), f"{step}: {error}")
+                if resource in self._live:
+                    return failure
+                self._look(subject, resource)  # what was refused may have been the snapshot's fault
+                if step.verb == "create" and self._observed[resource] is None:
+                    return failure
             except (Conflict, TestFailed, NotFound) as error:
                 self._session.conflict(error, resource, meta_text(step.target, "resourceVersion"))
                 self._look(subject, resource)
@@ -262,9 +267,10 @@ class _Run:
 
 def _moment(text: object) -> datetime | None:
     try:
-        return datetime.fromisoformat(str(text))
+        found = datetime.fromisoformat(str(text))
     except ValueError:
         return None
+    return found if found.tzinfo else None
 
 
 def _stamped(body: RawObject, stamp: dict[str, str]) -> dict[str, Any]:
