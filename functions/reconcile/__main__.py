@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from functions.reconcile.app import create_app
+from functions.reconcile.app import TRIGGER, create_app
 from functions.reconcile.session import Means
 from functions.reconcile.settings import Settings
 from functions.runtime import credentials, instruments, kube, logs, telemetry
@@ -44,8 +44,8 @@ def _served(settings: Settings, who: credentials.Credentials, startup: Startup) 
     means = Means(api, webapp(settings.group), tracer, measured, settings.deadline_seconds)
     startup.reached("app")
     link = startup.finish(tracer, SERVICE)
-    measured.init.record(startup.seconds)
-    measured.coldstarts.add(1)
+    measured.init.record(startup.seconds, {Attr.FAAS_TRIGGER: TRIGGER})
+    measured.coldstarts.add(1, {Attr.FAAS_TRIGGER: TRIGGER})
 
     def close() -> None:
         traces.shutdown()

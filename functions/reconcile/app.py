@@ -23,7 +23,7 @@ from functions.reconcile.report import Outcome, Report
 from functions.reconcile.session import Means
 from functions.reconcile.settings import Settings
 from functions.runtime import telemetry, web
-from functions.runtime.names import Attr
+from functions.runtime.names import DESTINATION, Attr
 from functions.runtime.names import Span as SpanName
 from functions.webapp import apiserversource, contract, envelope
 from functions.webapp.contract import WebAppEvent
@@ -31,7 +31,8 @@ from functions.webapp.errors import MalformedEvent, WebAppError
 from functions.webapp.resources import OWNED
 
 _log = logging.getLogger("functions.reconcile")
-_DESTINATION = "webapp-events"
+TRIGGER = "pubsub"
+"""What `faas.trigger` says of a function that is sent events (semantic conventions for FaaS)."""
 
 
 def create_app(settings: Settings, means: Means, init: Link) -> Flask:
@@ -51,13 +52,17 @@ class _Asked:
     reply: bool
     dry_run: bool
 
+    @staticmethod
+    def for_a_report() -> bool:
+        return "return=representation" in web.preferences(request.headers.get("prefer"))
+
     @classmethod
     def of(cls) -> _Asked:
         wanted = web.preferences(request.headers.get("prefer"))
         dry_run = request.args.get("dryRun")
         if dry_run not in {None, "", "All"}:
             raise MalformedEvent("dryRun", f"{dry_run[:80]!r} is not a dry run that exists; use ?dryRun=All")
-        return cls("return=representation" in wanted or bool(dry_run), "reply" in wanted, bool(dry_run))
+        return cls(cls.for_a_report() or bool(dry_run), "reply" in wanted, bool(dry_run))
 
 
 class _Function:
@@ -76,32 +81,30 @@ class _Function:
 
     def receive(self) -> Response:
         """One event."""
-        started = time.time_ns()
-        event: CloudEvent | None = None
-        refused: WebAppError | None = None
-        try:
-            event = envelope.decode(list(request.headers.items()), request.get_data(cache=False))
-        except WebAppError as error:
-            refused = error
-        created = event.get_extension("traceparent") if event is not None else None
-        parent, links = web.lineage(dict(request.headers), created if isinstance(created, str) else None)
+        started, begun = time.time_ns(), time.monotonic()
+        event = _decoded()
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        created = event.get_extension("traceparent") if isinstance(event, CloudEvent) else None
+        parent, links = web.lineage(headers, str(created or ""), replayed=_Asked.for_a_report())
         init, self._init = self._init, None
-        with self._means.tracer.start_as_current_span(
-            "POST /",
-            context=parent,
+        with telemetry.span(
+            self._means.tracer,
+            SpanName.RECEIVE,
             kind=SpanKind.SERVER,
+            context=parent,
             links=[*links, init] if init else links,
             start_time=started,
             attributes={
                 Attr.HTTP_METHOD: "POST",
                 Attr.HTTP_ROUTE: "/",
-                Attr.FAAS_TRIGGER: "pubsub",
+                Attr.FAAS_TRIGGER: TRIGGER,
                 Attr.FAAS_COLDSTART: init is not None,
             },
-            record_exception=False,
-            set_status_on_exception=False,
         ) as span:
-            answer = self._refuse(refused) if event is None else self._process(event, links)
+            if isinstance(event, CloudEvent):
+                answer = self._process(event, links, begun)
+            else:
+                answer = self._refuse(event, None, begun)
             span.set_attribute(Attr.HTTP_STATUS, answer.status_code)
             if answer.status_code >= 500:
                 telemetry.failed(span, str(answer.status_code))
@@ -113,35 +116,33 @@ class _Function:
             self._means.instruments.server.record((time.time_ns() - started) / 1e9, labels)
             return web.answered(span, answer)
 
-    def _process(self, event: CloudEvent, links: list[Link]) -> Response:
+    def _process(self, event: CloudEvent, links: list[Link], begun: float) -> Response:
         attributes = {
             Attr.MESSAGING_SYSTEM: "cloudevents",
             Attr.MESSAGING_OPERATION: "process",
             Attr.MESSAGING_OPERATION_TYPE: "process",
-            Attr.MESSAGING_DESTINATION: _DESTINATION,
+            Attr.MESSAGING_DESTINATION: DESTINATION,
             Attr.MESSAGING_ID: event.get_id(),
             Attr.EVENT_ID: event.get_id(),
             Attr.EVENT_SOURCE: event.get_source(),
             Attr.EVENT_TYPE: event.get_type(),
             Attr.EVENT_SUBJECT: event.get_subject() or "",
         }
-        with self._means.tracer.start_as_current_span(
-            SpanName.PROCESS,
-            kind=SpanKind.CONSUMER,
-            links=links,
-            attributes=attributes,
-            record_exception=False,
-            set_status_on_exception=False,
+        with telemetry.span(
+            self._means.tracer, SpanName.PROCESS, kind=SpanKind.CONSUMER, links=links, attributes=attributes
         ) as span:
-            begun, labels = time.monotonic(), {Attr.EVENT_TYPE: event.get_type()}
+            labels: dict[str, str] = {}
             try:
                 asked = _Asked.of()
-                report = self._reconcile(event, asked, span)
+                report = self._reconcile(event, asked, span, labels)
             except WebAppError as error:
                 telemetry.failed(span, error.error_type, str(error))
                 labels[Attr.ERROR_TYPE] = error.error_type
-                self._log(logging.WARNING, event, begun, error=error.error_type, detail=str(error))
-                return self._refuse(error)
+                return self._refuse(error, event, begun)
+            except Exception as error:  # noqa: BLE001 - told with its stack by `defect`, and as this span's failure
+                telemetry.failed(span, type(error).__qualname__)
+                labels[Attr.ERROR_TYPE] = type(error).__qualname__
+                return web.defect(error)
             finally:
                 self._means.instruments.process.record(time.monotonic() - begun, labels)
             quiet = report.outcome in {Outcome.UNCHANGED, Outcome.IGNORED, Outcome.GONE, Outcome.STALE}
@@ -150,7 +151,7 @@ class _Function:
             self._log(level, event, begun, webapp=str(report.webapp), reason=report.reason, **told)
             return self._answer(event, report, asked)
 
-    def _reconcile(self, event: CloudEvent, asked: _Asked, span: Span) -> Report:
+    def _reconcile(self, event: CloudEvent, asked: _Asked, span: Span, labels: dict[str, str]) -> Report:
         resource = self._means.resource
         if event.get_type().startswith(apiserversource.PREFIX):
             meant = apiserversource.parse(event, resource, OWNED)
@@ -158,6 +159,10 @@ class _Function:
             meant = contract.parse(event, resource, OWNED)
         if meant is None or not self._allowed(meant):
             return Report(meant.webapp if meant else contract.Key("", ""), Outcome.IGNORED)
+        labels[Attr.EVENT_TYPE] = meant.type  # only now: it is one of ours, and ours are few
+        if meant.time is not None:
+            age = self._means.now() - meant.time
+            span.set_attribute(Attr.EVENT_AGE, max(0, round(age.total_seconds() * 1000)))
         span.set_attributes(
             {
                 Attr.NAMESPACE: meant.webapp.namespace,
@@ -175,9 +180,8 @@ class _Function:
     def _allowed(self, event: WebAppEvent) -> bool:
         return not self._settings.namespaces or event.webapp.namespace in self._settings.namespaces
 
-    def _refuse(self, error: WebAppError | None) -> Response:
-        if error is None:
-            raise AssertionError("an event or an error")
+    def _refuse(self, error: WebAppError, event: CloudEvent | None, begun: float) -> Response:
+        self._log(logging.WARNING, event, begun, outcome="failed", error=error.error_type, detail=str(error))
         return web.refusal(error, traceId=telemetry.trace_id(get_current_span()))
 
     def _answer(self, event: CloudEvent, report: Report, asked: _Asked) -> Response:
@@ -212,9 +216,17 @@ class _Function:
         }
         return CloudEvent({key: value for key, value in attributes.items() if value}, dict(told))
 
-    def _log(self, level: int, event: CloudEvent, begun: float, **fields: Any) -> None:
+    def _log(self, level: int, event: CloudEvent | None, begun: float, **fields: Any) -> None:
         if not _log.isEnabledFor(level):
             return
-        duration = round((time.monotonic() - begun) * 1000, 1)
-        found = {"event_id": event.get_id(), "type": event.get_type(), **fields, "duration_ms": duration}
+        told = {"event_id": event.get_id(), "type": event.get_type()} if event is not None else {}
+        found = {**told, **fields, "duration_ms": round((time.monotonic() - begun) * 1000, 1)}
         _log.log(level, "handled", extra={"fields": {**found, "trace_id": telemetry.trace_id(get_current_span())}})
+
+
+def _decoded() -> CloudEvent | WebAppError:
+    """The request as an event, or why it is none."""
+    try:
+        return envelope.decode(list(request.headers.items()), request.get_data(cache=False))
+    except WebAppError as error:
+        return error

@@ -31,9 +31,7 @@ _HEALS_BY_EDIT = frozenset({Reason.INVALID_SPEC, Reason.NAMESPACE_TERMINATING})
 
 def reconcile(event: WebAppEvent, means: Means, *, dry_run: bool = False) -> Report:
     """Handle one event to its end; raises TryAgain or Unavailable where the sender has to send it again."""
-    with means.tracer.start_as_current_span(
-        names.Span.RECONCILE, record_exception=False, set_status_on_exception=False
-    ) as span:
+    with telemetry.span(means.tracer, names.Span.RECONCILE) as span:
         run = _Run(event, means, dry_run=dry_run)
         started, labels = means.clock(), {names.Attr.CAUSE: str(event.cause)}
         try:
@@ -79,6 +77,8 @@ class _Run:
         span.set_attribute(names.Attr.ATTEMPTS, self.report.attempts)
         if self.report.generation is not None:
             span.set_attribute(names.Attr.GENERATION, self.report.generation)
+        if self.report.reason:
+            span.set_attribute(names.Attr.REASON, self.report.reason)
 
     def _nothing_to_do(self) -> bool:
         event, snapshot = self._event, self._event.snapshot
@@ -111,7 +111,7 @@ class _Run:
 
     def _pass(self, subject: Subject) -> None:
         """Carry out one plan; raises Conflict where the WebApp changed meanwhile."""
-        with self._means.tracer.start_as_current_span(names.Span.DECIDE) as span:
+        with telemetry.span(self._means.tracer, names.Span.DECIDE) as span:
             self._observe(subject)
             decided = plan.decide(subject, self._observed, self._means.now())
             span.set_attribute(names.Attr.PLAN, str(decided))
@@ -226,10 +226,12 @@ class _Run:
         if after["status"] == "True" and before.get("status") != "True":
             since = _moment(before.get("lastTransitionTime") or metadata(subject.webapp).get("creationTimestamp"))
             if since is not None:
-                self._means.instruments.convergence.record(max(0.0, (self._means.now() - since).total_seconds()))
+                taken = max(0.0, (self._means.now() - since).total_seconds())
+                change = Change.ADDED if self.report.generation == 1 else Change.MODIFIED
+                self._means.instruments.convergence.record(taken, {names.Attr.CHANGE: str(change)})
 
     def _tell_people(self, subject: Subject, wanted: dict[str, Any]) -> None:
-        stamp = self._session.stamp()
+        stamp = overlay.render(self._session.stamp()) or {}
         event = transition.event(subject.webapp, self._means.resource, wanted, self._means.now(), stamp)
         if event is None:
             return
@@ -273,7 +275,7 @@ def _moment(text: object) -> datetime | None:
     return found if found.tzinfo else None
 
 
-def _stamped(body: RawObject, stamp: dict[str, str]) -> dict[str, Any]:
+def _stamped(body: RawObject, stamp: dict[str, str | None]) -> dict[str, Any]:
     meta = metadata(body)
-    annotations = {**(meta.get("annotations") or {}), **stamp}
+    annotations = {**(meta.get("annotations") or {}), **(overlay.render(stamp) or {})}
     return {**body, "metadata": {**meta, **({"annotations": annotations} if annotations else {})}}

@@ -104,9 +104,13 @@ class Session:
             get_current_span().add_event(names.Mark.CONFLICT, {**self._conflict, names.Attr.VERSION_FOUND: found})
             self._conflict = {}
 
-    def stamp(self) -> dict[str, str]:
-        """The annotation by which a later trace can link to this one; none where nobody records it."""
+    def stamp(self) -> dict[str, str | None]:
+        """The annotation by which a later trace can link to this one; absent (None) where nobody records this one.
+
+        It goes into writes that happen anyway and into no others: a stamp alone would be a change, and so an event.
+        """
         span = get_current_span()
-        if not span.get_span_context().trace_flags.sampled:
-            return {}
-        return {f"{self.means.resource.group}/traceparent": telemetry.inject({}, span)["traceparent"]}
+        recorded = span.get_span_context().trace_flags.sampled
+        return {
+            f"{self.means.resource.group}/traceparent": telemetry.inject({}, span)["traceparent"] if recorded else None
+        }

@@ -6,10 +6,10 @@ names are never labels.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 
-from opentelemetry.metrics import MeterProvider, NoOpMeterProvider
+from opentelemetry.metrics import Histogram, MeterProvider, NoOpMeterProvider
 
 from functions.runtime.names import Metric
 from functions.runtime.telemetry import PACKAGE, endpoint, resource
@@ -37,18 +37,22 @@ def provider(service: str, environ: Mapping[str, str]) -> tuple[MeterProvider, C
 
 
 class Instruments:
-    """Everything that the reconcile function measures; names in `names.Metric`, durations in seconds."""
+    """Everything that the reconcile function measures; durations in seconds. The descriptions name the labels."""
 
     def __init__(self, meters: MeterProvider) -> None:
         meter = meters.get_meter(PACKAGE, version(PACKAGE))
-        self.server = meter.create_histogram(Metric.HTTP_SERVER, "s", explicit_bucket_boundaries_advisory=_SECONDS)
-        self.client = meter.create_histogram(Metric.HTTP_CLIENT, "s", explicit_bucket_boundaries_advisory=_SECONDS)
-        self.process = meter.create_histogram(Metric.PROCESS, "s", explicit_bucket_boundaries_advisory=_SECONDS)
-        self.reconcile = meter.create_histogram(Metric.RECONCILE, "s", explicit_bucket_boundaries_advisory=_SECONDS)
-        self.attempts = meter.create_histogram(Metric.ATTEMPTS, "1", explicit_bucket_boundaries_advisory=_ATTEMPTS)
-        self.conflicts = meter.create_counter(Metric.CONFLICTS, "1")
-        self.convergence = meter.create_histogram(
-            Metric.CONVERGENCE, "s", explicit_bucket_boundaries_advisory=_CONVERGENCE
+
+        def durations(name: str, description: str, buckets: Sequence[float] = _SECONDS) -> Histogram:
+            return meter.create_histogram(name, "s", description, explicit_bucket_boundaries_advisory=buckets)
+
+        self.server = durations(Metric.HTTP_SERVER, "Requests, by method, route and status")
+        self.client = durations(Metric.HTTP_CLIENT, "Kubernetes API calls, by method, template, status and error")
+        self.process = durations(Metric.PROCESS, "Events, by type and error")
+        self.reconcile = durations(Metric.RECONCILE, "Reconciles, by cause, outcome and error")
+        self.convergence = durations(Metric.CONVERGENCE, "From a change of the spec to Ready, by change", _CONVERGENCE)
+        self.init = durations(Metric.INIT, "From the start of the process to its first request, by trigger")
+        self.attempts = meter.create_histogram(
+            Metric.ATTEMPTS, "1", "Plans made in one reconcile", explicit_bucket_boundaries_advisory=_ATTEMPTS
         )
-        self.coldstarts = meter.create_counter(Metric.COLDSTARTS, "1")
-        self.init = meter.create_histogram(Metric.INIT, "s", explicit_bucket_boundaries_advisory=_SECONDS)
+        self.conflicts = meter.create_counter(Metric.CONFLICTS, "1", "Writes that met a newer object, by its kind")
+        self.coldstarts = meter.create_counter(Metric.COLDSTARTS, "1", "Processes started, by trigger")

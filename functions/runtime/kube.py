@@ -153,13 +153,8 @@ class Api:
             Attr.STEP: call.step,
             Attr.ATTEMPT: attempt,
         }
-        with self._tracer.start_as_current_span(
-            f"{call.method} {call.template}",
-            kind=SpanKind.CLIENT,
-            attributes=attributes,
-            record_exception=False,
-            set_status_on_exception=False,
-        ) as span:
+        name = f"{call.method} {call.template}"
+        with telemetry.span(self._tracer, name, kind=SpanKind.CLIENT, attributes=attributes) as span:
             labels: dict[str, str | int] = {Attr.HTTP_METHOD: call.method, Attr.URL_TEMPLATE: call.template}
             started = time.perf_counter()
             try:

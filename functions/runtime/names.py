@@ -1,88 +1,100 @@
-"""Pure: every span, attribute, event and metric name of the project, each once (docs/tracing.md is made from here).
+"""Pure: every span, attribute, event and metric name of the project, each once; `#:` says what it means.
 
-Sources: OpenTelemetry semantic conventions for HTTP, messaging, FaaS and CloudEvents; `webapp.*` is ours.
+docs/tracing.md is made from here. Sources: OpenTelemetry's semantic conventions for HTTP, messaging, FaaS and
+CloudEvents; `webapp.*` is ours.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+DESTINATION: Final = "webapp-events"
+"""What the stream of events is called."""
+
 
 class Span:
-    """Span names; those of API calls and HTTP requests are `{method} {url.template}`."""
+    """Span names; an API call is `{method} {url.template}`, a cold start `init {service}`."""
 
-    PUBLISH: Final = "publish webapp-events"
-    DELIVER: Final = "POST"
-    PROCESS: Final = "process webapp-events"
-    RECONCILE: Final = "reconcile WebApp"
-    DECIDE: Final = "decide"
-    INIT: Final = "init"
+    PUBLISH: Final = f"publish {DESTINATION}"  #: bridge: from seeing a change until it is answered for good
+    DELIVER: Final = "POST"  #: bridge: one attempt to deliver it
+    RECEIVE: Final = "POST /"  #: function: the request
+    PROCESS: Final = f"process {DESTINATION}"  #: function: one event, read and handled
+    RECONCILE: Final = "reconcile WebApp"  #: function: one WebApp made what its spec says
+    DECIDE: Final = "decide"  #: function: the plan from what is live; absent where the snapshot ended the matter
+    INIT: Final = "init"  #: function: a cold start, a trace of its own; `import`, `settings` and `app` below it
 
 
 class Attr:
-    """Attribute keys."""
+    """Attribute keys of spans, events, links and metrics."""
 
-    ERROR_TYPE: Final = "error.type"
-    HTTP_METHOD: Final = "http.request.method"
-    HTTP_RESEND: Final = "http.request.resend_count"
-    HTTP_ROUTE: Final = "http.route"
-    HTTP_STATUS: Final = "http.response.status_code"
-    URL_FULL: Final = "url.full"
-    URL_TEMPLATE: Final = "url.template"
-    SERVER_ADDRESS: Final = "server.address"
-    SERVER_PORT: Final = "server.port"
-    MESSAGING_SYSTEM: Final = "messaging.system"
-    MESSAGING_OPERATION: Final = "messaging.operation.name"
-    MESSAGING_OPERATION_TYPE: Final = "messaging.operation.type"
-    MESSAGING_DESTINATION: Final = "messaging.destination.name"
-    MESSAGING_ID: Final = "messaging.message.id"
-    EVENT_ID: Final = "cloudevents.event_id"
-    EVENT_SOURCE: Final = "cloudevents.event_source"
-    EVENT_TYPE: Final = "cloudevents.event_type"
-    EVENT_SUBJECT: Final = "cloudevents.event_subject"
-    FAAS_COLDSTART: Final = "faas.coldstart"
-    FAAS_TRIGGER: Final = "faas.trigger"
-    NAMESPACE: Final = "webapp.namespace"
-    NAME: Final = "webapp.name"
-    UID: Final = "webapp.uid"
-    GENERATION: Final = "webapp.generation"
-    OBJECT_KIND: Final = "webapp.object.kind"
-    OBJECT_NAME: Final = "webapp.object.name"
-    OBJECT_VERSION: Final = "webapp.object.resource_version"
-    LINK: Final = "webapp.link"
-    CAUSE: Final = "webapp.cause"
-    CHANGE: Final = "webapp.change"
-    COALESCED: Final = "webapp.coalesced"
-    OUTCOME: Final = "webapp.outcome"
-    ATTEMPT: Final = "webapp.attempt"
-    ATTEMPTS: Final = "webapp.attempts"
-    PLAN: Final = "webapp.plan"
-    STEP: Final = "webapp.step"
-    AUDIT_ID: Final = "webapp.audit_id"
-    DRY_RUN: Final = "webapp.dry_run"
-    BACKOFF: Final = "webapp.backoff_ms"
-    VERSION_SENT: Final = "webapp.conflict.sent"
-    VERSION_FOUND: Final = "webapp.conflict.found"
-    CONDITION_FROM: Final = "webapp.condition.from"
-    CONDITION_TO: Final = "webapp.condition.to"
+    ERROR_TYPE: Final = "error.type"  #: what went wrong, from one closed list; only where something failed
+    HTTP_METHOD: Final = "http.request.method"  #: GET, POST, …
+    HTTP_RESEND: Final = "http.request.resend_count"  #: the how-manieth repetition this attempt is; absent on the first
+    HTTP_ROUTE: Final = "http.route"  #: the path that the function serves
+    HTTP_STATUS: Final = "http.response.status_code"  #: the answer
+    URL_FULL: Final = "url.full"  #: what was asked
+    URL_TEMPLATE: Final = "url.template"  #: what was asked, names left open
+    SERVER_ADDRESS: Final = "server.address"  #: who was asked
+    SERVER_PORT: Final = "server.port"  #: on which port
+    MESSAGING_SYSTEM: Final = "messaging.system"  #: always `cloudevents`
+    MESSAGING_OPERATION: Final = "messaging.operation.name"  #: `publish` or `process`
+    MESSAGING_OPERATION_TYPE: Final = "messaging.operation.type"  #: `send` or `process`
+    MESSAGING_DESTINATION: Final = "messaging.destination.name"  #: always `webapp-events`
+    MESSAGING_ID: Final = "messaging.message.id"  #: the event's id
+    EVENT_ID: Final = "cloudevents.event_id"  #: the event's id
+    EVENT_SOURCE: Final = "cloudevents.event_source"  #: the cluster and kind that it is about
+    EVENT_TYPE: Final = "cloudevents.event_type"  #: such as `com.example.platform.webapp.modified.v1`
+    EVENT_SUBJECT: Final = "cloudevents.event_subject"  #: API path of the object that changed
+    FAAS_COLDSTART: Final = "faas.coldstart"  #: whether this request was the first of its process
+    FAAS_TRIGGER: Final = "faas.trigger"  #: always `pubsub`
+    NAMESPACE: Final = "webapp.namespace"  #: namespace of the WebApp
+    NAME: Final = "webapp.name"  #: name of the WebApp
+    UID: Final = "webapp.uid"  #: uid of the WebApp
+    GENERATION: Final = "webapp.generation"  #: generation of the WebApp that was read
+    OBJECT_KIND: Final = "webapp.object.kind"  #: kind of the object that changed, or that a conflict was about
+    OBJECT_NAME: Final = "webapp.object.name"  #: its name
+    OBJECT_VERSION: Final = "webapp.object.resource_version"  #: its resourceVersion
+    LINK: Final = "webapp.link"  #: why a span links to another; see links
+    CAUSE: Final = "webapp.cause"  #: why the event was sent: watch, relist, sync, resync, requeue
+    CHANGE: Final = "webapp.change"  #: what happened to the object: added, modified, deleted, sync
+    COALESCED: Final = "webapp.coalesced"  #: how many changes this event stands for
+    EVENT_AGE: Final = "webapp.event.age_ms"  #: from seeing the change to handling it: queue, delivery and cold start
+    OUTCOME: Final = "webapp.outcome"  #: created, updated, unchanged, blocked, deleting, gone, stale, ignored, failed
+    REASON: Final = "webapp.reason"  #: reason of the WebApp's Ready condition, or of what blocks it
+    ATTEMPT: Final = "webapp.attempt"  #: which attempt an API call belongs to, or how many conflicts there were so far
+    ATTEMPTS: Final = "webapp.attempts"  #: how often the plan was made: conflicts + 1
+    PLAN: Final = "webapp.plan"  #: what was decided, such as `create Deployment, update status`
+    STEP: Final = "webapp.step"  #: what an API call is for: read, write, status
+    AUDIT_ID: Final = "webapp.audit_id"  #: finds the call in the API server's audit log
+    DRY_RUN: Final = "webapp.dry_run"  #: whether the writes were rehearsed only
+    BACKOFF: Final = "webapp.backoff_ms"  #: the pause after a conflict
+    VERSION_SENT: Final = "webapp.conflict.sent"  #: resourceVersion that the refused write was made for
+    VERSION_FOUND: Final = "webapp.conflict.found"  #: resourceVersion that the next read found; empty if none was made
+    ADMISSION_WEBHOOK: Final = "webapp.admission.webhook"  #: admission: `mutate` or `validate`
+    ADMISSION_OPERATION: Final = "webapp.admission.operation"  #: admission: CREATE or UPDATE
+    ADMISSION_DECISION: Final = "webapp.admission.decision"  #: admission: allowed, patched or denied
+    ADMISSION_REASON: Final = "webapp.admission.reason"  #: admission: why, from one closed list
+    CONDITION_FROM: Final = "webapp.condition.from"  #: reason of the Ready condition before
+    CONDITION_TO: Final = "webapp.condition.to"  #: reason of the Ready condition after
 
 
 class LinkKind:
     """Values of `webapp.link`: where a linked context comes from."""
 
-    CREATION: Final = "creation"
-    AMBIENT: Final = "ambient"
-    STAMP: Final = "stamp"
-    WEBAPP: Final = "webapp"
-    INIT: Final = "init"
+    CREATION: Final = "creation"  #: the event's own `traceparent`: the span that published it
+    AMBIENT: Final = "ambient"  #: the request's `traceparent` header, where it belongs to another trace
+    REPLAY: Final = "replay"  #: the trace of the event that was sent again
+    STAMP: Final = "stamp"  #: the reconcile that last wrote the changed object, by its annotation
+    WEBAPP: Final = "webapp"  #: what somebody noted on the WebApp; anybody can, so it never decides on sampling
+    INIT: Final = "init"  #: the cold start that the request had to wait for
 
 
 class Mark:
     """Span event names."""
 
-    CONFLICT: Final = "webapp.conflict"
-    STALE: Final = "webapp.stale_event"
-    CONDITION_CHANGED: Final = "webapp.condition.changed"
+    CONFLICT: Final = "webapp.conflict"  #: a write met a newer object; the run reads again and goes on
+    STALE: Final = "webapp.stale_event"  #: the event was about an earlier WebApp of this name
+    CONDITION_CHANGED: Final = "webapp.condition.changed"  #: the Ready condition has another reason now
 
 
 class Metric:
@@ -97,6 +109,8 @@ class Metric:
     CONVERGENCE: Final = "webapp.convergence.duration"
     COLDSTARTS: Final = "faas.coldstarts"
     INIT: Final = "faas.init_duration"
+
+    ADMISSION: Final = "webapp_admission_decisions"
 
     WATCH_EVENTS: Final = "webapp_bridge_watch_events"
     WATCH_RESTARTS: Final = "webapp_bridge_watch_restarts"
@@ -115,3 +129,14 @@ class Metric:
     LEADER: Final = "webapp_bridge_leader"
     LEASE_TRANSITIONS: Final = "webapp_bridge_lease_transitions"
     SYNCED: Final = "webapp_bridge_synced"
+
+    AUTHN_DECISIONS: Final = "webapp_authn_decisions"
+    AUTHN_REJECTED: Final = "webapp_authn_rejected"
+    AUTHN_CALLS: Final = "webapp_authn_provider_calls"
+    AUTHN_CALL_SECONDS: Final = "webapp_authn_provider_call_seconds"
+    AUTHN_THROTTLED: Final = "webapp_authn_throttled"
+    AUTHN_STALE: Final = "webapp_authn_stale"
+    AUTHN_BREAKER: Final = "webapp_authn_breaker_state"
+    AUTHN_BREAKER_TURNS: Final = "webapp_authn_breaker_turns"
+    AUTHN_CACHE: Final = "webapp_authn_cached_verdicts"
+    AUTHN_DROPPED_GROUPS: Final = "webapp_authn_dropped_groups"

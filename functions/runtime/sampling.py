@@ -15,7 +15,7 @@ from opentelemetry.util.types import Attributes
 
 from functions.runtime.names import Attr, LinkKind
 
-_FORCING = {LinkKind.CREATION, LinkKind.STAMP}
+_FORCING = {LinkKind.CREATION, LinkKind.REPLAY, LinkKind.STAMP}
 """Links that come from our own events and our own objects; anybody may write the others."""
 
 

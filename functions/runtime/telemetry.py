@@ -6,19 +6,22 @@ still carry ids, so that answers and logs can name a trace. Telemetry never chan
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 
 from opentelemetry.context import Context
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
-from opentelemetry.trace import Span, Status, StatusCode, Tracer
+from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from opentelemetry.util.types import Attributes
 
 from functions.runtime.names import Attr
 from functions.runtime.sampling import LinkAware
 from functions.runtime.settings import read, share
+from functions.webapp.errors import WebAppError
 
 PACKAGE = "webapp-operator"
 _propagator = TraceContextTextMapPropagator()
@@ -65,10 +68,35 @@ def tracer(made: TracerProvider) -> Tracer:
     return made.get_tracer(PACKAGE, version(PACKAGE))
 
 
+@contextmanager
+def span(  # noqa: PLR0913 - what a span can be given
+    tracer: Tracer,
+    name: str,
+    *,
+    kind: SpanKind = SpanKind.INTERNAL,
+    context: Context | None = None,
+    links: Sequence[Link] = (),
+    attributes: Attributes = None,
+    start_time: int | None = None,
+) -> Iterator[Span]:
+    """A span that is the current one inside; an error that passes through marks it only if it is a defect.
+
+    What an error of the project's own tree means for a span is for the one to say who handles it, by `failed`.
+    """
+    with tracer.start_as_current_span(
+        name, context, kind, attributes, links, start_time, record_exception=False, set_status_on_exception=False
+    ) as begun:
+        try:
+            yield begun
+        except WebAppError:
+            raise
+        except Exception as error:
+            failed(begun, type(error).__qualname__)
+            raise
+
+
 def inject(headers: dict[str, str], span: Span) -> dict[str, str]:
     """`headers` with `traceparent` (and `tracestate`) of the span."""
-    from opentelemetry.trace import set_span_in_context  # noqa: PLC0415
-
     _propagator.inject(headers, context=set_span_in_context(span, Context()))
     return headers
 
@@ -79,8 +107,9 @@ def extract(headers: Mapping[str, str]) -> Context:
 
 
 def trace_id(span: Span) -> str:
-    """The span's trace id as 32 hex digits."""
-    return f"{span.get_span_context().trace_id:032x}"
+    """The span's trace id as 32 hex digits; "" where there is none."""
+    found = span.get_span_context()
+    return f"{found.trace_id:032x}" if found.is_valid else ""
 
 
 def failed(span: Span, error_type: str, message: str = "") -> None:

@@ -29,7 +29,7 @@ def skeleton(name: str, *, body_limit: int) -> Flask:
     app.add_url_rule("/health/liveness", "liveness", _healthy)
     app.add_url_rule("/health/readiness", "readiness", _healthy)
     app.register_error_handler(HTTPException, _http_problem)
-    app.register_error_handler(Exception, _bug)
+    app.register_error_handler(Exception, defect)
     return app
 
 
@@ -53,16 +53,25 @@ def refusal(error: WebAppError, **more: Any) -> Response:
     return answer
 
 
+def defect(error: Exception) -> Response:
+    """The answer for what nobody foresaw; the log tells it once, with its stack and trace."""
+    trace = telemetry.trace_id(get_current_span())
+    _log.error("unexpected error", exc_info=error, extra={"fields": {"trace_id": trace}})
+    return problem(500, "internal_error", "an unexpected error, told in the logs", traceId=trace)
+
+
 def preferences(header: str | None) -> frozenset[str]:
     """The preferences of a `Prefer` header (RFC 7240), such as `reply` or `return=representation`."""
     return frozenset(part.split(";")[0].strip().lower().replace('"', "") for part in (header or "").split(","))
 
 
-def lineage(headers: Mapping[str, str], created: str | None) -> tuple[Context, list[Link]]:
+def lineage(headers: Mapping[str, str], created: str, *, replayed: bool) -> tuple[Context, list[Link]]:
     """The parent of a request's span, and links to the other contexts it came with.
 
-    `created` is the event's own `traceparent`, its creation context. The HTTP header is the parent where it continues
-    that trace, so that a broker's hops stay visible; else the creation context is, and the header becomes a link.
+    `headers` by their names in lower case; `created` is the event's own `traceparent`, its creation context. The HTTP
+    header is the parent where it continues that trace, so that a broker's hops stay visible; else the creation context
+    is, and the header becomes a link.
+    Only what is `replayed` gets a trace of its own, or its sender's, that links to the event's: it is another story.
     """
     ambient = telemetry.extract(headers)
     if not created:
@@ -74,6 +83,8 @@ def lineage(headers: Mapping[str, str], created: str | None) -> tuple[Context, l
     creation = Link(there, {Attr.LINK: LinkKind.CREATION})
     if here.is_valid and here.trace_id == there.trace_id:
         return ambient, [creation]
+    if replayed:
+        return ambient, [Link(there, {Attr.LINK: LinkKind.REPLAY})]
     return origin, [creation, *([Link(here, {Attr.LINK: LinkKind.AMBIENT})] if here.is_valid else [])]
 
 
@@ -98,8 +109,3 @@ def _http_problem(error: HTTPException) -> Response:
         if name.lower() not in {"content-type", "content-length"}:
             answer.headers[name] = value
     return answer
-
-
-def _bug(error: Exception) -> Response:
-    _log.error("unexpected error", exc_info=error)
-    return problem(500, "internal_error", "an unexpected error, told in the logs")
