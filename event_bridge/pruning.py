@@ -31,6 +31,9 @@ _METADATA: Final = (
 _TOP: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "status"})
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _HEARTBEATS: Final = frozenset({"lastUpdateTime", "lastTransitionTime", "lastHeartbeatTime", "lastProbeTime"})
+KEP_STAMP: Final = "tracing.k8s.io/traceparent"
+"""Where KEP-5915 proposes that whoever writes an intent notes its trace."""
+
 _START: Final = b'{"metadata":{'
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 
@@ -69,7 +72,7 @@ class Pruner:
         self.resource = resource
         self._primary = primary
         self._is_primary = resource == primary
-        self._stamp = f"{primary.group}/traceparent"
+        self._stamps = (f"{primary.group}/traceparent", *([KEP_STAMP] if self._is_primary else []))
 
     def prune(self, obj: RawObject) -> Pruned:
         """What is kept of an object as a list or a watch gave it; of an object that no WebApp owns, only who it is."""
@@ -110,7 +113,8 @@ class Pruner:
             hash((text, _encode(hidden))) if hidden else hash(text)
         )  # a Secret's data never leaves the process
         text = f"{text[:-1]}{tail}}}"
-        return text.encode() if len(text) <= MAX_BYTES else None, fingerprint, str(notes.get(self._stamp, ""))
+        stamp = next((str(notes[name]) for name in self._stamps if name in notes), "")
+        return text.encode() if len(text) <= MAX_BYTES else None, fingerprint, stamp
 
     def _owner(self, obj: RawObject) -> tuple[str, str]:
         ref = controller(obj)
