@@ -1,0 +1,16 @@
+curl -sS http://127.0.0.1:8080/ \
+  -H 'ce-specversion: 1.0' \
+  -H 'ce-id: 11e92eec-21f3-5537-ac0c-5b9773534b0d.1.modified' \
+  -H 'ce-type: com.example.platform.webapp.modified.v1' \
+  -H 'ce-source: //platform.example.com/clusters/local/platform.example.com/webapps' \
+  -H 'ce-subject: /apis/platform.example.com/v1/namespaces/shop/webapps/web' \
+  -H 'ce-time: 2026-01-01T00:00:00Z' \
+  -H 'ce-partitionkey: shop/web' \
+  -H 'ce-kind: WebApp' \
+  -H 'ce-apiversion: platform.example.com/v1' \
+  -H 'ce-name: web' \
+  -H 'ce-namespace: shop' \
+  -H 'ce-webapp: web' \
+  -H 'ce-sequence: 00000000000000000001' \
+  -H 'content-type: application/json' \
+  --data-binary '{"webapp":{"namespace":"shop","name":"web","uid":""},"object":{"apiVersion":"platform.example.com/v1","kind":"WebApp","namespace":"shop","name":"web","uid":"11e92eec-21f3-5537-ac0c-5b9773534b0d","resourceVersion":"1"},"reason":"watch","coalesced":1}'

@@ -1,0 +1,73 @@
+"""The command line as a whole: what it is called, what it imports, what it prints where."""
+
+import json
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+import yaml
+
+from functions.webapp.crd import crd
+from tests.command import runner
+
+HEAVY = {"kubernetes", "cryptography", "flask", "gunicorn", "opentelemetry", "urllib3", "cloudevents"}
+COMMANDS = {"cluster", "crd", "curl", "demo", "dev", "lint", "list", "new", "record", "replay", "resend"}
+
+
+@pytest.fixture
+def run(capfd):
+    return runner(capfd)
+
+
+def test_version_is_the_package_s(run):
+    assert run("--version").out == f"webapp {version('webapp-operator')}\n"
+
+
+def test_help_names_every_command(run):
+    for option in ("--help", "-h"):
+        done = run(option)
+        assert done.code == 0
+        assert all(f" {command} " in done.out for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_explains_itself(run, command):
+    done = run(command, "--help")
+    assert done.code == 0
+    assert "None" not in done.out
+
+
+def test_crd_is_printed_for_any_group(run):
+    assert yaml.safe_load(run("crd", "--group", "mycompany.com").out) == crd("mycompany.com")
+    assert yaml.safe_load(run("crd").out) == crd("platform.example.com")
+
+
+def test_group_may_come_from_the_environment(run, monkeypatch):
+    monkeypatch.setenv("WEBAPP_API_GROUP", "mycompany.com")
+    assert run("new", "webapp.added", "--name", "web").json["type"] == "com.mycompany.webapp.added.v1"
+
+
+def test_unknown_command_is_called_wrongly(run):
+    assert run("reconcile").code == 2
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["crd", "--help"]])
+def test_nothing_heavy_is_imported_before_it_is_needed(arguments):
+    script = (
+        "import json, sys\nfrom functions import cli\n"
+        f"cli.main({arguments!r})\nprint(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in json.loads(done.stderr)}
+    assert loaded & HEAVY == set()
+
+
+def test_event_tools_need_neither_kubernetes_nor_flask():
+    script = (
+        "import json, sys\nfrom functions import cli\n"
+        "cli.main(['new', 'webapp.added', '--name', 'web'])\nprint(json.dumps(sorted(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in json.loads(done.stderr)}
+    assert loaded & {"kubernetes", "cryptography", "flask", "gunicorn", "opentelemetry", "urllib3"} == set()
