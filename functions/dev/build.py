@@ -35,9 +35,9 @@ class ToolchainError(WebAppError):
 class Part:
     """A Go module and what it gives.
 
-    `files` maps programs as Go names them to the names we know them by, `copies` files of the module to where we want
-    them. `minutes` is a rough expectation for two cores and an empty Go cache. `version_package` is the Go package
-    that is told the version by linker flags.
+    `files` maps programs as Go names them to the names we know them by, `copies` files and folders of the module to
+    where we want them. `minutes` is a rough expectation for two cores and an empty Go cache. `version_package` is the
+    Go package that is told the version by linker flags, `tags` are build tags; `cgo` needs a C compiler.
     """
 
     name: str
@@ -46,6 +46,8 @@ class Part:
     minutes: int
     copies: Mapping[str, str] = field(default_factory=dict)
     version_package: str = ""
+    tags: tuple[str, ...] = ()
+    cgo: bool = False
 
     @property
     def contents(self) -> set[str]:
@@ -64,6 +66,7 @@ def build(part: Part, source: Path, folder: Path) -> None:
         unfinished = folder.with_name("unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         flags = ["-trimpath", "-o", f"{unfinished}/", "-ldflags", _linker_flags(part, source)]
+        flags += ["-tags", ",".join(part.tags)] if part.tags else []
         _run(part, [str(go), "-C", str(source), "build", *flags, "tool"], console)
         for built, name in part.files.items():
             (unfinished / built).rename(unfinished / name)
@@ -71,8 +74,15 @@ def build(part: Part, source: Path, folder: Path) -> None:
             module = Path(_output(go, source, "list", "-m", "-f", "{{.Dir}}", part.module))
             for original, copy in part.copies.items():
                 (unfinished / copy).parent.mkdir(exist_ok=True)
-                shutil.copyfile(module / original, unfinished / copy)
+                _copy(module / original, unfinished / copy)
         unfinished.rename(folder)
+
+
+def _copy(original: Path, copy: Path) -> None:
+    if original.is_dir():
+        shutil.copytree(original, copy, ignore=shutil.ignore_patterns("*.go"), copy_function=shutil.copyfile)
+    else:
+        shutil.copyfile(original, copy)
 
 
 def _go(part: Part, source: Path) -> Path:
@@ -110,7 +120,7 @@ def _run(part: Part, command: list[str], console: Console) -> None:
     with ProcessGroup() as group, console.status(f"building {part.name} ({expectation})") as status:
         if not console.is_terminal:
             console.print(f"building {part.name} ({expectation})")
-        process = group.start("go", command, {**os.environ, "CGO_ENABLED": "0"})
+        process = group.start("go", command, {**os.environ, "CGO_ENABLED": str(int(part.cgo))})
         while process.wait(TICK_SECONDS) is None:
             now = time.monotonic()
             status.update(f"building {part.name}: {now - begun:.0f} s ({expectation})")

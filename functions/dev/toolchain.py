@@ -37,7 +37,37 @@ PARTS = (
             )
         },
     ),
+    Part(
+        name="knative-serving",
+        module="knative.dev/serving",
+        files={"webhook": "serving-webhook", "queue": "queue-proxy"},
+        minutes=2,
+        copies={
+            "config/core/300-resources": "serving/crds",
+            "config/core/configmaps": "serving/configmaps",
+            "config/core/webhooks": "serving/webhooks",
+        },
+    ),
+    Part(
+        name="knative-eventing",
+        module="knative.dev/eventing",
+        files={"webhook": "eventing-webhook"},
+        minutes=1,
+        copies={
+            "config/core/resources": "eventing/crds",
+            "config/core/configmaps": "eventing/configmaps",
+            "config/core/webhooks": "eventing/webhooks",
+        },
+    ),
     Part(name="jaeger", module="github.com/jaegertracing/jaeger", files={"jaeger": "jaeger"}, minutes=3),
+    Part(
+        name="hydra",
+        module="github.com/ory/hydra/v2",
+        files={"hydra": "hydra"},
+        minutes=3,
+        tags=("sqlite", "json1"),
+        cgo=True,
+    ),
 )
 
 
