@@ -44,15 +44,16 @@ def create_app(settings: Settings, tracer: Tracer, figures: Figures) -> Flask:
 
 def _answer(webhook: str, decide: Decide, tracer: Tracer, figures: Figures) -> Response:
     """One review, as a trace of its own: the API server's is linked, since its sampling is not ours to follow."""
-    caller = get_current_span(telemetry.extract({name.lower(): value for name, value in request.headers.items()})).get_span_context()
-    with tracer.start_as_current_span(
+    caller = get_current_span(
+        telemetry.extract({name.lower(): value for name, value in request.headers.items()})
+    ).get_span_context()
+    with telemetry.span(
+        tracer,
         f"POST /{webhook}",
         context=Context(),
         kind=SpanKind.SERVER,
         links=[Link(caller, {Attr.LINK: LinkKind.AMBIENT})] if caller.is_valid else [],
         attributes={Attr.HTTP_METHOD: "POST", Attr.HTTP_ROUTE: f"/{webhook}", Attr.ADMISSION_WEBHOOK: webhook},
-        record_exception=False,
-        set_status_on_exception=False,
     ) as span:
         try:
             answer = _decided(webhook, decide, figures, span)
@@ -61,10 +62,6 @@ def _answer(webhook: str, decide: Decide, tracer: Tracer, figures: Figures) -> R
                 "refused", extra={"fields": {"webhook": webhook, "error": error.error_type, "detail": str(error)}}
             )
             answer = web.refusal(error, traceId=telemetry.trace_id(span))
-        except Exception as error:
-            span.set_attribute(Attr.HTTP_STATUS, 500)
-            telemetry.failed(span, type(error).__name__)
-            raise
         span.set_attribute(Attr.HTTP_STATUS, answer.status_code)
         return web.answered(span, answer)
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from functions.cli.certs import certs
 from functions.cli.events import curl, lint, names, new
 from functions.cli.local import cluster, crd, demo, dev
 from functions.cli.traffic import record, replay, resend
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 ON_THIS_MACHINE = "On this machine"
 EVENTS = "Events"
+IN_THE_CLUSTER = "In a cluster"
 app.command(rich_help_panel=ON_THIS_MACHINE)(demo)
 app.command(rich_help_panel=ON_THIS_MACHINE)(dev)
 app.command(rich_help_panel=ON_THIS_MACHINE)(cluster)
@@ -34,6 +36,7 @@ app.command(rich_help_panel=EVENTS)(curl)
 app.command(rich_help_panel=EVENTS)(record)
 app.command(rich_help_panel=EVENTS)(replay)
 app.command(rich_help_panel=EVENTS)(resend)
+app.command(rich_help_panel=IN_THE_CLUSTER)(certs)
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it by position
