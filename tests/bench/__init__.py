@@ -1,0 +1,1 @@
+"""How fast, how many requests, how much memory, what gets lost: ours, and the same beside other operators."""
