@@ -153,7 +153,8 @@ class _Run:
                 if resource in self._live:
                     return failure
                 self._look(subject, resource)  # what was refused may have been the snapshot's fault
-                if step.verb == "create" and self._observed[resource] is None:
+                again = subject.step(resource, self._observed)
+                if again is not None and again.told() == step.told() and not self._foreign(subject, resource):
                     return failure
             except (Conflict, TestFailed, NotFound) as error:
                 self._session.conflict(error, resource, meta_text(step.target, "resourceVersion"))
