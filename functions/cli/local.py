@@ -11,6 +11,9 @@ from functions.cli.output import Format, Group, Output, console, table
 from functions.webapp.resources import DEFAULT_GROUP
 
 if TYPE_CHECKING:
+    from contextlib import ExitStack
+
+    from functions.dev.jaeger import Tracing
     from functions.dev.workbench import Workbench
 
 
@@ -73,6 +76,8 @@ def dev(
 
     With `--kubeconfig` the CRD and the roles are installed in that cluster, and stay there.
     """
+    from contextlib import ExitStack
+
     from functions.dev.cluster import ExistingCluster
     from functions.dev.controlplane import ControlPlane
     from functions.dev.signals import await_end
@@ -80,8 +85,11 @@ def dev(
 
     target = console()
     typer.echo("starting: a few seconds once its programs are built", err=True)
-    with Workbench(ExistingCluster(kubeconfig) if kubeconfig else ControlPlane(), group, record) as bench:
-        _welcome(bench)
+    with ExitStack() as stack:
+        tracing = _tracing(stack)
+        where = ExistingCluster(kubeconfig) if kubeconfig else ControlPlane()
+        bench = stack.enter_context(Workbench(where, group, record, tracing.settings if tracing else None))
+        _welcome(bench, tracing)
         pointed = False
 
         def show() -> bool:
@@ -97,16 +105,34 @@ def dev(
     typer.echo("everything that was started has ended", err=True)
 
 
-def _welcome(bench: Workbench) -> None:
+def _tracing(stack: ExitStack) -> Tracing | None:
+    """Jaeger; without one everything else still works."""
+    from functions.dev import jaeger
+    from functions.dev.build import ToolchainError
+
+    try:
+        return stack.enter_context(jaeger.from_environment())
+    except ToolchainError as error:
+        typer.echo(f"no traces: {error}", err=True)
+        return None
+
+
+def _welcome(bench: Workbench, tracing: Tracing | None) -> None:
     """Print what to paste into another terminal."""
-    table(
-        console(),
-        ("WHAT", "WHERE"),
-        [("function", bench.url), ("bridge", f"{bench.health}metrics"), ("events", str(bench.recording))],
+    import shutil
+
+    from functions.dev.toolchain import Toolchain
+
+    parts = [("function", bench.url), ("bridge", f"{bench.health}metrics"), ("events", str(bench.recording))]
+    table(console(), ("WHAT", "WHERE"), [*parts, *([("traces", tracing.query)] if tracing else [])])
+    typer.echo(f"\nexport KUBECONFIG={bench.cluster.kubeconfig} FUNCTION={bench.url} EVENTS={bench.recording}")
+    if not shutil.which("kubectl"):
+        typer.echo(f"export PATH=$PATH:{Toolchain.from_environment().find('kubectl').parent}")
+    typer.echo(
+        "kubectl create namespace webapp-demo\n"
+        "kubectl apply -f knative/samples/webapp.yaml\n"
+        "webapp new webapp.sync --name web -n webapp-demo | webapp curl - --report --to $FUNCTION | sh\n"
     )
-    sync = f"webapp new webapp.sync --name web -n webapp-demo | webapp curl - --report --to {bench.url} | sh"
-    typer.echo(f"\nexport KUBECONFIG={bench.cluster.kubeconfig}\nkubectl create namespace webapp-demo")
-    typer.echo(f"kubectl apply -f knative/samples/webapp.yaml && kubectl get wa -A --watch\n{sync}\n")
 
 
 def _point(bench: Workbench) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Protocol, Self
@@ -26,6 +26,8 @@ NAMESPACES = ("webapp-demo", "demo")
 RECONCILER = f"system:serviceaccount:{SYSTEM_NAMESPACE}:webapp-reconciler"
 QUIET_SECONDS = 0.4
 SETTLE_SECONDS = 15.0
+GRACE_SECONDS = 1.0
+"""How long the operator may take to end; nobody needs its state any more."""
 
 
 class StepFailed(Exception):
@@ -98,10 +100,14 @@ Play = Callable[[Stage], None]
 
 
 class Demo:
-    """A context with the whole stage in it: control plane, both API groups, and an operator for each."""
+    """A context with the whole stage in it: control plane, both API groups, and an operator for each.
 
-    def __init__(self, audience: Audience) -> None:
+    `settings` are environment variables for functions and bridges.
+    """
+
+    def __init__(self, audience: Audience, settings: Mapping[str, str] | None = None) -> None:
         self._audience = audience
+        self._settings = dict(settings or {})
 
     def __enter__(self) -> Self:
         say = self._audience.doing
@@ -113,13 +119,13 @@ class Demo:
             self.stage.cluster.install_another(OTHER_GROUP)
             for name in NAMESPACES:
                 self.stage.kubectl(f"create namespace {name}")
-            processes = stack.enter_context(ProcessGroup())
+            processes = stack.enter_context(ProcessGroup(grace=GRACE_SECONDS))
             for group in SAMPLES:
                 say(f"starting function and bridge for {group}")
                 operator = Operator(self.stage.cluster, processes, group)
-                url = self.stage.functions[group] = operator.start_function()
+                url = self.stage.functions[group] = operator.start_function(self._settings)
                 tap = stack.enter_context(Tap(url, self.stage.keep, report=True))
-                operator.start_bridge(tap.url)
+                operator.start_bridge(tap.url, self._settings)
             self._stack = stack.pop_all()
         return self
 

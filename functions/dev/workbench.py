@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -20,40 +21,54 @@ from functions.webapp.resources import DEFAULT_GROUP
 PORT = 8080
 """Where the function listens if nobody else does."""
 
+GRACE_SECONDS = 2.0
+
 
 class Workbench:
     """A context in which everything runs, and is recorded; nothing it started outlives it.
 
-    `cluster` is a cluster's context manager, which this one enters. Attributes inside: `url` of the function,
-    `health` of the bridge, `recording` (JSON Lines), `first_event`, a file that appears with the first event.
+    `cluster` is a cluster's context manager, which this one enters; `settings` are environment variables for function
+    and bridge. Attributes inside: `url` of the function, `health` of the bridge, `recording` (JSON Lines),
+    `first_event`, a file that appears with the first event.
     """
 
     def __init__(
-        self, cluster: AbstractContextManager[Cluster], group: str = DEFAULT_GROUP, record: Path | None = None
+        self,
+        cluster: AbstractContextManager[Cluster],
+        group: str = DEFAULT_GROUP,
+        record: Path | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self._cluster = cluster
         self._group = group
         self._record = record
+        self._settings = dict(settings or {})
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self.cluster = stack.enter_context(self._cluster)
             self.cluster.install(self._group)
-            self.processes = stack.enter_context(ProcessGroup())
+            self.processes = stack.enter_context(ProcessGroup(grace=GRACE_SECONDS))
             self.recording = self._record or self.processes.folder / "events.jsonl"
             self.first_event = self.processes.folder / "first-event.json"
             self._file = stack.enter_context(self.recording.open("ab", buffering=0))
             operator = Operator(self.cluster, self.processes, self._group)
             self.parts = [operator.name("function"), operator.name("bridge")]
-            self.url = operator.start_function(port=PORT if is_free(PORT) else free_port())
+            self.url = operator.start_function(self._settings, port=PORT if is_free(PORT) else free_port())
             tap = stack.enter_context(Tap(self.url, self._keep))
-            self.health = operator.start_bridge(tap.url)
+            self._start_bridge = partial(operator.start_bridge, tap.url, self._settings)
+            self.health = self._start_bridge()
             self._read = dict.fromkeys(self.parts, 0)
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def restart_bridge(self) -> None:
+        """End the bridge and start it again; it sees everything anew."""
+        self.processes[self.parts[1]].stop()
+        self.health = self._start_bridge()
 
     def news(self) -> Iterator[tuple[str, str]]:
         """Whole lines that were logged since the last call, as (part, line). Raises ProcessError when a part ended."""
