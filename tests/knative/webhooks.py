@@ -25,7 +25,7 @@ SERVICES = {"serving": "webhook", "eventing": "eventing-webhook"}
 def webhooks(cluster: ControlPlane) -> Iterator[None]:
     """Install the CRDs and config maps of Serving and Eventing and run their webhooks until the context ends."""
     toolchain = Toolchain.from_environment()
-    with ProcessGroup() as group:
+    with ProcessGroup(grace=0.5) as group:
         for part, service in SERVICES.items():
             folder, program = toolchain.find(part), toolchain.find(f"{part}-webhook")
             _install(cluster, part, folder)
