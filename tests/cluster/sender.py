@@ -19,6 +19,7 @@ from functions.dev.processes import LOOPBACK, Process, ProcessGroup, free_port
 from functions.webapp import contract
 from functions.webapp.contract import Change
 from functions.webapp.resources import DEFAULT_GROUP, DEPLOYMENT, OWNED, SYSTEM_NAMESPACE, Resource, controller
+from tests.builders import asking
 from tests.cluster.admin import WEBAPP, Admin, Raw, until
 
 RECONCILER = f"system:serviceaccount:{SYSTEM_NAMESPACE}:webapp-reconciler"
@@ -107,8 +108,8 @@ class Sender:
         return self.admin.create(WEBAPP, {**obj, "metadata": {**obj["metadata"], "namespace": self.namespace}})
 
     def edit(self, **spec: Any) -> Raw:
-        """Change fields of the spec; None removes one."""
-        return self.admin.merge(WEBAPP, self.namespace, "web", {"spec": spec})
+        """Set fields of the spec as a whole; None removes one."""
+        return self.admin.put(WEBAPP, asking(**spec)(self.webapp()))
 
     def webapp(self) -> Raw:
         """The WebApp as it is now."""
@@ -125,7 +126,7 @@ class Sender:
     def condition(self, type_: str) -> tuple[str, str, str]:
         """Status, reason and message of a condition."""
         conditions = self.webapp().get("status", {}).get("conditions", [])
-        found = next((each for each in conditions if each["type"] == type_), {})
+        found: Raw = next((each for each in conditions if each["type"] == type_), {})
         return found.get("status", ""), found.get("reason", ""), found.get("message", "")
 
     def snapshot(self) -> Raw:
