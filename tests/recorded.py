@@ -24,7 +24,7 @@ WEBAPP = {
     "spec": {"image": "nginx:1.25", "replicas": 2, "host": "web.example.com"},
 }
 CHILDREN = ("deployment", "service", "ingress")
-_QUIET_SECONDS = 1.0
+_QUIET_SECONDS = 0.6
 _OF_THE_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
 
 
@@ -64,7 +64,7 @@ def play(bench: Workbench) -> dict[str, dict[str, Any]]:
 
 
 def _settle(path: Path) -> None:
-    """Return once nothing has been recorded for a second."""
+    """Return once nothing has been recorded for a moment."""
     size, since = -1, time.monotonic()
     while time.monotonic() - since < _QUIET_SECONDS:
         now = path.stat().st_size
