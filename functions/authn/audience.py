@@ -7,20 +7,24 @@ checked and failed must be refused, never answered without any; and the request'
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from functions.authn.verdict import Active
 
 
-def shared(active: Active, asked: Sequence[str], own: Sequence[str], *, required: bool) -> tuple[str, ...] | None:
-    """The audiences to answer with, in the order in which they were asked for; None means that the token is refused.
+@dataclass(frozen=True)
+class Audiences:
+    """`own` stand for the API server in a request that names none; `required`: a token without any is refused."""
 
-    `asked` are the request's; where it names none, `own`, the API server's as configured, stand for them. A token
-    without audiences is good only if they are not `required`, and is answered without any.
-    """
-    if not active.audiences:
-        return None if required else ()
-    wanted = asked or own
-    if not wanted:
-        return None if required else ()
-    found = tuple(each for each in wanted if each in active.audiences)
-    return found or None
+    own: tuple[str, ...] = ()
+    required: bool = True
+
+    def shared(self, active: Active, asked: Sequence[str]) -> tuple[str, ...] | None:
+        """The audiences that both sides name, in the order in which they were asked for; None refuses the token.
+
+        A token without audiences, where that is allowed, is answered without any.
+        """
+        wanted = tuple(asked) or self.own
+        if not active.audiences or not wanted:
+            return None if self.required else ()
+        return tuple(each for each in wanted if each in active.audiences) or None

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from functions.authn.cache import Cache, Spans, key
-from functions.authn.verdict import Active, Identity, Inactive, Instant
+from functions.authn.verdict import Active, Identity, Inactive, Instant, Verdict
 
 SPANS = Spans(good=60.0, bad=10.0, grace=600.0, known=3600.0, entries=4)
 JANE = Active(Identity("idp:jane"), expires_at=5000.0)
@@ -109,7 +109,7 @@ class Histories(RuleBasedStateMachine):
         super().__init__()
         self.now = at(0)
         self.cache = Cache(SPANS)
-        self.last: dict[bytes, tuple[object, float]] = {}
+        self.last: dict[bytes, tuple[Verdict, float]] = {}
 
     @rule(steady=st.floats(0, 700), jump=st.floats(-50, 50))
     def wait(self, steady, jump):

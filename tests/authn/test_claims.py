@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from functions.authn import audience, claims
+from functions.authn import claims
+from functions.authn.audience import Audiences
 from functions.authn.claims import ClaimMap
 from functions.authn.verdict import Active, Identity, Inactive
 
@@ -92,10 +93,11 @@ def active(*audiences):
         (["a"], ["b"], ["a"], False, None),
         (["a"], [], ["a"], True, ("a",)),
         (["a"], [], ["b"], False, None),
+        (["a"], [], [], False, ()),
         (["a"], [], [], True, None),
         ([], ["a"], ["a"], True, None),
         ([], ["a"], ["a"], False, ()),
     ],
 )
 def test_audiences_are_the_ones_that_both_sides_name(token, asked, own, required, shared):
-    assert audience.shared(active(*token), asked, own, required=required) == shared
+    assert Audiences(tuple(own), required).shared(active(*token), asked) == shared

@@ -143,7 +143,7 @@ class Histories(RuleBasedStateMachine):
         self.now = at(0)
         self.limits = Limits(known=Rate(5, 5), strangers=Rate(2, 4), calls=3, stranger_calls=2, waiters=2)
         self.gate = Gate(self.limits, object, lambda: 0.0)
-        self.leads: list[Lead] = []
+        self.leads: list[Lead[object]] = []
         self.vouched: dict[bytes, float] = {}
 
     @rule(seconds=st.floats(0, 100))
