@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from functions.admission.review import Review
+from functions.admission.review import MalformedReview, Review
 from functions.admission.sharing import items
 from functions.admission.verdict import Reason, Verdict
 from functions.admission.workloads import pod_spec
@@ -46,7 +46,7 @@ class Guard:
     warn_workloads: bool = True
 
     def judge(self, review: Review) -> Verdict:
-        """The verdict on one review."""
+        """The verdict on one review; raises MalformedReview for a Pod that cannot be read."""
         if review.operation not in {"CREATE", "UPDATE"}:
             return Verdict(Reason.NOT_OURS)
         if review.is_pod:
@@ -78,6 +78,7 @@ class Guard:
 
     def _pod(self, review: Review) -> Verdict:
         spec, old = _map(review.obj, "spec"), _map(review.old, "spec")
+        _check_shape(spec)
         found, root = self.violations(spec), _root_users(spec)
         if self.deny_root_user:
             found, root = [*found, *root], []
@@ -109,6 +110,15 @@ class Guard:
         return f"containers must not run as root, set runAsNonRoot to true {where}; " + ", ".join(
             each.text(at) for each in found
         )
+
+
+def _check_shape(spec: RawObject) -> None:
+    """What cannot be read is not waved through."""
+    for field in LISTS:
+        found = spec.get(field)
+        absent = found is None and field != "containers"
+        if not absent and not (isinstance(found, list) and all(isinstance(each, Mapping) for each in found)):
+            raise MalformedReview(f"request.object.spec.{field}", "is not a list of containers: send a Pod of core/v1")
 
 
 def _containers(spec: RawObject) -> Iterator[tuple[str, int, RawObject]]:

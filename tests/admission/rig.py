@@ -1,0 +1,148 @@
+"""The shipped admission webhooks before a real API server: processes for Pods, a balancer for the Service."""
+
+import base64
+import json
+import os
+import shutil
+import signal
+import sys
+import urllib.request
+from pathlib import Path
+
+import yaml
+from opentelemetry.sdk.trace import TracerProvider
+
+from functions.certs.command import Run
+from functions.certs.store import Store
+from functions.dev.processes import LOOPBACK, free_port
+from functions.runtime import credentials, kube
+from functions.webapp.resources import SYSTEM_NAMESPACE
+from tests.admission.balancer import Balancer, ready
+
+ROOT = Path(__file__).resolve().parents[2]
+MANIFESTS = ROOT / "knative" / "extensions" / "admission"
+SERVICE = "webapp-admission"
+POD = kube.Resource("", "v1", "Pod", "pods")
+
+
+def api(cluster, connections=8):
+    """A client of the admin."""
+    who = credentials.load({"KUBECONFIG": str(cluster.kubeconfig)})
+    return kube.Api(
+        who, TracerProvider(shutdown_on_exit=False).get_tracer("tests"), connections=connections, user_agent="tests"
+    )
+
+
+def shipped(cluster, overlay="."):
+    """The manifests as kustomize builds them."""
+    return list(yaml.safe_load_all(cluster.kubectl("kustomize", str(MANIFESTS / overlay))))
+
+
+def service(name, port):
+    """A Service that leads the API server to a port of this machine."""
+    spec = {"type": "ExternalName", "externalName": "localhost", "ports": [{"name": "https", "port": port}]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": SYSTEM_NAMESPACE},
+        "spec": spec,
+    }
+
+
+class Webhooks:
+    """`replicas` processes, registered by the shipped configurations; `env` is theirs besides the usual."""
+
+    def __init__(self, cluster, group, *, replicas=1, env=None, sidecar=None, drain=2):
+        self.cluster, self.group, self.drain = cluster, group, drain
+        self.folder = group.folder
+        self.env = env or {}
+        self.backends = {}
+        self.processes = {}
+        self.balancer = Balancer(self.backends)
+        self.api = api(cluster)
+        self.run = Run(Store(self.api, SYSTEM_NAMESPACE), SYSTEM_NAMESPACE, [SERVICE], settle=1.0)
+        self._numbers = iter(range(1000))
+        self._sidecar = self.folder / "sidecar.yaml"
+        shutil.copyfile(MANIFESTS / "base" / "sidecar.yaml", self._sidecar)
+        if sidecar:
+            template = {**yaml.safe_load(self._sidecar.read_text()), **sidecar}
+            self._sidecar.write_text(yaml.safe_dump(template))
+        self._replicas = replicas
+
+    def __enter__(self):
+        self.balancer.__enter__()
+        self.register()
+        self.mount()
+        for _ in range(self._replicas):
+            self.start()
+        return self
+
+    def __exit__(self, *_):
+        for configuration in (
+            "mutatingwebhookconfiguration/webapp-sidecar",
+            "validatingwebhookconfiguration/webapp-guard",
+        ):
+            self.cluster.kubectl("delete", configuration, "--ignore-not-found")
+        for process in self.processes.values():
+            process.signal(signal.SIGKILL)
+        self.balancer.__exit__()
+        self.api.close()
+
+    def register(self, change=lambda _webhook: None):
+        """Apply Service and configurations, the Service led to the balancer, then certificates for them."""
+        wanted = [each for each in shipped(self.cluster) if each["kind"].endswith("WebhookConfiguration")]
+        for configuration in wanted:
+            for webhook in configuration["webhooks"]:
+                webhook["clientConfig"]["service"]["port"] = self.balancer.port
+                change(webhook)
+        self.cluster.apply([service(SERVICE, self.balancer.port), *wanted])
+        return self.run.certify()
+
+    def mount(self):
+        """What the kubelet does with a Secret: its files, replaced."""
+        secret = json.loads(
+            self.cluster.kubectl("get", "secret", f"{SERVICE}-tls", "-n", SYSTEM_NAMESPACE, "-o", "json")
+        )
+        for name in ("tls.key", "tls.crt"):
+            fresh = self.folder / f"{name}.new"
+            fresh.write_bytes(base64.b64decode(secret["data"][name]))
+            fresh.rename(self.folder / name)
+
+    def start(self):
+        """One more replica; returns its name once it is ready."""
+        name = f"admission-{next(self._numbers)}"
+        port, health = free_port(), free_port()
+        env = {
+            **os.environ,
+            "PORT": str(port),
+            "HEALTH_PORT": str(health),
+            "TLS_CERT_FILE": str(self.folder / "tls.crt"),
+            "TLS_KEY_FILE": str(self.folder / "tls.key"),
+            "SIDECAR_TEMPLATE": str(self._sidecar),
+            "DRAIN_SECONDS": str(self.drain),
+            **self.env,
+        }
+        process = self.group.start(name, [sys.executable, "-m", "functions.admission"], env)
+        process.wait_until(lambda: ready(health))
+        self.processes[name] = process
+        self.backends[port] = health
+        self.balancer_knows(port)
+        return name
+
+    def balancer_knows(self, port):
+        self.processes[next(reversed(self.processes))].wait_until(lambda: port in self.balancer._ready)
+
+    def decisions(self):
+        """The counter of every replica: (webhook, operation, decision, reason) -> how often, zeros left out."""
+        found = {}
+        for health in self.backends.values():
+            if not ready(health):
+                continue
+            with urllib.request.urlopen(f"http://{LOOPBACK}:{health}/metrics") as answer:
+                for line in answer.read().decode().splitlines():
+                    if line.startswith("webapp_admission_decisions_total{"):
+                        labels, _, value = line.partition("{")[2].rpartition("} ")
+                        key = {part.split("=")[0]: part.split('"')[1] for part in labels.split(",")}
+                        name = tuple(key[each] for each in ("webhook", "operation", "decision", "reason"))
+                        found[name] = found.get(name, 0) + int(float(value))
+        return {key: value for key, value in found.items() if value}
