@@ -57,7 +57,8 @@ class Admin:
 
     def put(self, resource: Resource, obj: Raw, sub: str = "") -> Raw:
         """A whole replacement."""
-        return self._api.send(kube.put(resource, obj, sub))
+        meta = obj["metadata"]
+        return self._api.send(kube.Call("PUT", resource, meta.get("namespace", ""), meta["name"], sub, body=obj))
 
     def delete(self, resource: Resource, namespace: str, name: str, policy: str = "Background") -> None:
         """DELETE it, with the given propagation policy."""

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,7 @@ from functions.dev.processes import LOOPBACK, Process, ProcessGroup, free_port
 from functions.webapp import contract
 from functions.webapp.contract import Change
 from functions.webapp.resources import DEFAULT_GROUP, DEPLOYMENT, OWNED, SYSTEM_NAMESPACE, Resource, controller
-from tests.builders import asking
+from tests.builders import asking, with_meta
 from tests.cluster.admin import WEBAPP, Admin, Raw, until
 
 RECONCILER = f"system:serviceaccount:{SYSTEM_NAMESPACE}:webapp-reconciler"
@@ -95,17 +95,28 @@ def running(kubeconfig: Path, **environ: str) -> Iterator[Function]:
 
 
 class Sender:
-    """Sends events about the WebApp `web` of one namespace, as a bridge would or as nobody should."""
+    """Sends events about one WebApp, as a bridge would or as nobody should; `user` is who the function is."""
 
-    def __init__(self, cluster: ControlPlane, admin: Admin, namespace: str, function: Function) -> None:
+    def __init__(
+        self,
+        cluster: ControlPlane,
+        admin: Admin,
+        namespace: str,
+        function: Function,
+        *,
+        name: str = "web",
+        user: str = RECONCILER,
+    ) -> None:
         self._cluster = cluster
+        self._user = user
         self.admin = admin
         self.namespace = namespace
+        self.name = name
         self.function = function
 
     def apply(self, obj: Raw) -> Raw:
-        """Create the WebApp in the namespace, whatever namespace it names."""
-        return self.admin.create(WEBAPP, {**obj, "metadata": {**obj["metadata"], "namespace": self.namespace}})
+        """Create the WebApp under the sender's name and namespace."""
+        return self.admin.create(WEBAPP, with_meta(namespace=self.namespace, name=self.name)(obj))
 
     def edit(self, **spec: Any) -> Raw:
         """Set fields of the spec as a whole; None removes one."""
@@ -113,15 +124,15 @@ class Sender:
 
     def webapp(self) -> Raw:
         """The WebApp as it is now."""
-        return self.admin.get(WEBAPP, self.namespace, "web")
+        return self.admin.get(WEBAPP, self.namespace, self.name)
 
     def child(self, resource: Resource) -> Raw:
         """A child as it is now."""
-        return self.admin.get(resource, self.namespace, "web")
+        return self.admin.get(resource, self.namespace, self.name)
 
     def children(self) -> dict[str, Raw | None]:
         """All children by kind, None where there is none."""
-        return {each.kind: self.admin.find(each, self.namespace, "web") for each in OWNED}
+        return {each.kind: self.admin.find(each, self.namespace, self.name) for each in OWNED}
 
     def condition(self, type_: str) -> tuple[str, str, str]:
         """Status, reason and message of a condition."""
@@ -149,7 +160,7 @@ class Sender:
         told = self.snapshot() if snapshot is _REAL else snapshot
         if uid is None:
             uid = (told or {"webapp": self.webapp()})["webapp"]["metadata"]["uid"]
-        key = {"namespace": self.namespace, "name": "web", "uid": uid}
+        key = {"namespace": self.namespace, "name": self.name, "uid": uid}
         return {
             "specversion": "1.0",
             "id": str(uuid.uuid4()),
@@ -164,7 +175,7 @@ class Sender:
         before = self._cluster.mark()
         named = {**STRUCTURED, **headers}
         answer = self.function.request("POST", path, json.dumps(event).encode(), **named)
-        requests = [_told(each) for each in self._cluster.audit(RECONCILER, before)]
+        requests = [_told(each) for each in self._cluster.audit(self._user, before)]
         return Answer(answer.status, answer.headers, answer.body, requests)
 
     def send(self, snapshot: Raw | None = _REAL, **more: Any) -> Answer:
@@ -203,5 +214,3 @@ def _told(request: Raw) -> str:
     ref = request["objectRef"]
     return f"{request['verb']} {'/'.join(filter(None, (ref['resource'], ref.get('subresource'))))}"
 
-
-Running = Callable[..., Sender]
