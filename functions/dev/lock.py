@@ -1,6 +1,6 @@
 """`make lock`: pin the newest packages that fit pyproject.toml, with hashes, one file for each set of extras.
 
-The files name no registry: `uv.lock` would.
+The files name no registry: `uv.lock` would. `image` is what the container image installs, `build` what builds it.
 """
 
 from __future__ import annotations
@@ -8,15 +8,24 @@ from __future__ import annotations
 import subprocess
 import sys
 
-SETS = {"base": [], "cli": ["--extra", "cli"], "dev": ["--extra", "cli", "--group", "dev"]}
+PROJECT = "pyproject.toml"
+SETS = {
+    "base": [PROJECT],
+    "cli": ["--extra", "cli", PROJECT],
+    "dev": ["--extra", "cli", "--group", "dev", PROJECT],
+    "image": ["--override", "requirements/image.in", PROJECT],
+    "build": ["--python-version", "3.11", "-"],
+}
 
 
 def main() -> None:
     """Write requirements/*.txt; uv must be on the PATH."""
-    for name, extras in SETS.items():
-        command = ["uv", "pip", "compile", "--quiet", "--upgrade", "--generate-hashes", *extras, "pyproject.toml"]
+    for name, what in SETS.items():
+        command = ["uv", "pip", "compile", "--quiet", "--upgrade", "--generate-hashes", *what]
         try:
-            subprocess.run([*command, "--output-file", f"requirements/{name}.txt"], check=True)
+            subprocess.run(
+                [*command, "--output-file", f"requirements/{name}.txt"], input="hatchling>=1.27\n", text=True, check=True
+            )
         except FileNotFoundError:
             sys.exit("make lock: uv is needed; install it with `pip install uv`")
 

@@ -89,7 +89,7 @@ class Toolchain:
         assets = Path(environ["KUBEBUILDER_ASSETS"]) if environ.get("KUBEBUILDER_ASSETS") else None
         if assets and not assets.is_dir():
             raise ToolchainError(f"KUBEBUILDER_ASSETS: {assets} is not a folder: name one that holds kube-apiserver")
-        return cls(cache=_cache_folder(environ) / "parts", assets=assets)
+        return cls(cache=cache_folder(environ) / "parts", assets=assets)
 
     def find(self, name: str) -> Path:
         """Path of a program (`etcd`, `kubectl`, ...) or of `stages`, KWOK's folder of life cycles, built if need be.
@@ -112,7 +112,8 @@ class Toolchain:
         return folder
 
 
-def _cache_folder(environ: Mapping[str, str]) -> Path:
+def cache_folder(environ: Mapping[str, str]) -> Path:
+    """Where builds are kept: WEBAPP_CACHE, `.cache` of a checkout, or the user's cache folder."""
     if environ.get("WEBAPP_CACHE"):
         return Path(environ["WEBAPP_CACHE"])
     checkout = PACKAGE.parents[1]
