@@ -167,8 +167,8 @@ class Bridge:
         return version == write[1] or is_newer(version, write[1])
 
     def _again(self, delivery: Delivery, now: float, seconds: float) -> News | None:
-        webapp: Entry | None = self.cache.webapp(delivery.notice.webapp.uid)
-        if not seconds or webapp is None or delivery.notice.change is Change.DELETED:
+        webapp: Entry | None = self.cache.webapp(delivery.news.notice.webapp.uid)
+        if not seconds or webapp is None or delivery.news.notice.change is Change.DELETED:
             return None
         tick = f"requeue-{int(time.time() + seconds)}"
         return News(mapping.sync(webapp, Cause.REQUEUE, tick), now + seconds)

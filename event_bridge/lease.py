@@ -50,13 +50,17 @@ class Lease:
         began = self._clock()
         if self._lease is None or self.holder != self._settings.identity:
             self._read()
-        if not self._is_free(began):
-            return
-        try:
-            self._observe(self._api.send(self._claim(self._settings.identity), timeout=REQUEST_SECONDS))
-            self._valid_until = began + self._settings.renew_deadline_seconds
-        except Conflict:  # somebody was quicker: see next time who
-            self._lease, self._valid_until = None, float("-inf")
+        for _ in range(2):
+            if not self._is_free(began):
+                self._valid_until = float("-inf")
+                return
+            try:
+                self._observe(self._api.send(self._claim(self._settings.identity), timeout=REQUEST_SECONDS))
+            except Conflict:  # somebody was quicker, or only put an annotation on it
+                self._read()
+            else:
+                self._valid_until = began + self._settings.renew_deadline_seconds
+                return
 
     def release(self) -> None:
         """Let the next one lead at once; sending has stopped before."""
@@ -104,14 +108,15 @@ class Lease:
 
 
 class Election(threading.Thread):
-    """Keeps trying; `changed` hears when this process starts and stops leading."""
+    """Keeps trying; `changed` hears when this process starts and stops leading, `moved` when any holder changes."""
 
-    def __init__(self, lease: Lease, settings: LeaseSettings, changed: Callable[[bool], None]) -> None:
+    def __init__(
+        self, lease: Lease, settings: LeaseSettings, changed: Callable[[bool], None], moved: Callable[[], None]
+    ) -> None:
         super().__init__(name="lease", daemon=True)
         self.failure = ""
         self.leading = False
-        self.holders = 0
-        self._lease, self._settings, self._changed = lease, settings, changed
+        self._lease, self._settings, self._changed, self._moved = lease, settings, changed, moved
         self._ending = threading.Event()
 
     def run(self) -> None:
@@ -123,7 +128,8 @@ class Election(threading.Thread):
                 self._tell("")
             except ApiError as error:
                 self._tell(f"the lease {self._settings.namespace}/{self._settings.name} cannot be renewed: {error}")
-            self.holders += holder != self._lease.holder
+            if holder != self._lease.holder:
+                self._moved()
             if self._lease.holds != self.leading:
                 self.leading = not self.leading
                 _log.info(

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-_ITEMS: Final = '"items":['
+_items: Final = re.compile(
+    r'"items"\s*:\s*\[\s*'
+)  # first in a list: neither its kind nor its metadata has such a field
 _decode = json.JSONDecoder().raw_decode
 _space = re.compile(r"\s*")
 
@@ -23,12 +25,11 @@ class Page:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The objects in order; raises ValueError for what is no list."""
         text = self._text
-        start = text.find(_ITEMS)
-        if start < 0:  # spelled with spaces, or null
+        items = _items.search(text)
+        if items is None:  # null
             whole = json.loads(text)
-            yield from whole.get("items") or ()
         else:
-            at = start = _skip(text, start + len(_ITEMS))
+            at = start = items.end()
             while text[at] != "]":
                 found, at = _decode(text, at)
                 yield found

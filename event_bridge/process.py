@@ -100,7 +100,9 @@ class Process:
         self._dispatcher = Dispatcher(self._bridge, send, limit=self._settings.concurrency)
         self._dispatcher.start()
         if self._lease and self._settings.lease:
-            self._election = Election(self._lease, self._settings.lease, self._bridge.lead)
+            self._election = Election(
+                self._lease, self._settings.lease, self._bridge.lead, self._figures.transitions.inc
+            )
             self._election.start()
         else:
             self._bridge.lead(leading=True)

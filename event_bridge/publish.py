@@ -1,7 +1,8 @@
 """One delivery: the notice as a CloudEvent, one attempt to send it, and the two spans that tell of it.
 
-A PRODUCER span lasts from the first attempt at a notice until it is answered for good; each attempt is a CLIENT span
-below it. What the changed object carries in its annotation becomes a link, never a parent: people write annotations.
+A PRODUCER span lasts from seeing a change until its notice is answered for good, so that waiting in the queue shows;
+each attempt is a CLIENT span below it. What the changed object carries in its annotation becomes a link, never a
+parent: people write annotations.
 """
 
 from __future__ import annotations
@@ -14,29 +15,31 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanKind, Tracer, get_current_span, set_span_in_context
 
 from event_bridge.answer import Answer, Verdict
-from event_bridge.backlog import Delivery
+from event_bridge.backlog import Delivery, News
+from event_bridge.parking import Parking
 from event_bridge.settings import Settings
 from event_bridge.sink import NotAllowedError, Sink
 from functions.runtime import names, telemetry
-from functions.runtime.names import Attr
+from functions.runtime.names import DESTINATION, Attr, LinkKind
 from functions.webapp import contract
 from functions.webapp.contract import Notice
 from functions.webapp.timestamp import rfc3339
 
-Take = Callable[[str], tuple[bytes | None, list[bytes]]]
+Snapshots = Callable[[str], tuple[bytes | None, list[bytes]]]
 """The snapshot of a WebApp, by its uid."""
 
 
 class Publisher:
     """Sends notices; `cluster` is the uid of this cluster."""
 
-    def __init__(self, settings: Settings, sink: Sink, tracer: Tracer, *, cluster: str, snapshot: Take) -> None:
+    def __init__(self, settings: Settings, sink: Sink, tracer: Tracer, *, cluster: str, snapshot: Snapshots) -> None:
         self._group = settings.group
         self._cluster = cluster
         self._extensions = {f"ce-{name}": value for name, value in settings.extensions.items()}
         self._sink = sink
         self._tracer = tracer
         self._snapshot = snapshot
+        self._parking = Parking(settings.parking_file, settings.parking_bytes, settings.sink)
         self._epoch = time.time() - time.monotonic()
         self._open: dict[str, tuple[str, Span]] = {}
 
@@ -45,17 +48,17 @@ class Publisher:
         notice = delivery.notice
         seen = datetime.fromtimestamp(self._epoch + delivery.news.seen, UTC)
         attributes = contract.attributes(notice, group=self._group, cluster=self._cluster, time=seen)
-        span = self._span(delivery, attributes)
+        span = self._span(delivery, notice, attributes)
         headers = {f"ce-{name}": value for name, value in attributes.items() if name != "datacontenttype"}
         headers["ce-time"] = rfc3339(seen)
         headers["content-type"] = attributes["datacontenttype"]
         headers |= {f"ce-{name}": value for name, value in telemetry.inject({}, span).items()} | self._extensions
+        body = contract.data(notice, *self._snapshot(notice.webapp.uid))
         try:
-            answer = self._attempt(
-                span, headers, contract.data(notice, *self._snapshot(notice.webapp.uid)), delivery.tries
-            )
+            answer = self._attempt(span, headers, body, delivery.tries)
             if answer.status == 413:
-                answer = self._attempt(span, headers, contract.data(notice, None, []), delivery.tries + 1)
+                body = contract.data(notice, None, [])
+                answer = self._attempt(span, headers, body, delivery.tries + 1)
         except NotAllowedError:
             self._end(delivery.key, span)
             raise
@@ -66,6 +69,7 @@ class Publisher:
         else:
             if answer.verdict is Verdict.POISON:
                 telemetry.failed(span, answer.error_type, answer.text)
+                self._parking.add(attributes, body, answer)
             self._end(delivery.key, span)
         return answer
 
@@ -96,15 +100,18 @@ class Publisher:
         finally:
             span.end()
 
-    def _span(self, delivery: Delivery, attributes: dict[str, str]) -> Span:
-        notice = delivery.notice
+    def _span(self, delivery: Delivery, notice: Notice, attributes: dict[str, str]) -> Span:
         begun = self._open.pop(delivery.key, None)
         if begun:
             if begun[0] == notice.id:
                 return begun[1]
             begun[1].end()  # a newer change has taken its place
         span = self._tracer.start_span(
-            names.Span.PUBLISH, Context(), kind=SpanKind.PRODUCER, links=_links(delivery.news.stamp)
+            names.Span.PUBLISH,
+            Context(),
+            kind=SpanKind.PRODUCER,
+            links=_links(delivery.news),
+            start_time=int((self._epoch + delivery.since) * 1e9),
         )
         if span.is_recording():
             span.set_attributes(_told(notice, attributes))
@@ -115,9 +122,13 @@ class Publisher:
         span.end()
 
 
-def _links(stamp: str) -> list[Link]:
-    found = get_current_span(telemetry.extract({"traceparent": stamp})).get_span_context() if stamp else None
-    return [Link(found, {Attr.LINK: "stamp"})] if found and found.is_valid else []
+def _links(news: News) -> list[Link]:
+    """To what the object carries: on an owned one the function's stamp, on a WebApp anybody's note."""
+    if not news.stamp:
+        return []
+    found = get_current_span(telemetry.extract({"traceparent": news.stamp})).get_span_context()
+    kind = LinkKind.WEBAPP if news.notice.object.uid == news.notice.webapp.uid else LinkKind.STAMP
+    return [Link(found, {Attr.LINK: kind})] if found.is_valid else []
 
 
 def _told(notice: Notice, attributes: dict[str, str]) -> dict[str, str | int]:
@@ -125,7 +136,7 @@ def _told(notice: Notice, attributes: dict[str, str]) -> dict[str, str | int]:
         Attr.MESSAGING_SYSTEM: "cloudevents",
         Attr.MESSAGING_OPERATION: "publish",
         Attr.MESSAGING_OPERATION_TYPE: "send",
-        Attr.MESSAGING_DESTINATION: "webapp-events",
+        Attr.MESSAGING_DESTINATION: DESTINATION,
         Attr.MESSAGING_ID: notice.id,
         Attr.EVENT_ID: notice.id,
         Attr.EVENT_SOURCE: attributes["source"],

@@ -39,8 +39,7 @@ class Sender:
                 self._figures.retried.inc()
             case Verdict.POISON:
                 self._figures.parked.inc()
-        _log.debug(
-            "sent",
-            extra={"fields": {"webapp": delivery.key, "event_id": delivery.notice.id, "status": answer.status}},
-        )
+        if _log.isEnabledFor(logging.DEBUG):
+            fields = {"webapp": delivery.key, "event_id": delivery.news.notice.id, "answer": answer.label}
+            _log.debug("sent", extra={"fields": fields})
         self._bridge.land(delivery, answer)

@@ -93,7 +93,7 @@ def load(environ: Mapping[str, str]) -> Settings:
         health_host=environ.get("BRIDGE_HEALTH_HOST", ""),
         health_port=read(environ, "BRIDGE_HEALTH_PORT", integer(0, 65535), 8081),
         parking_file=read(environ, "BRIDGE_PARKING_FILE", Path, tmp),
-        parking_bytes=read(environ, "BRIDGE_PARKING_BYTES", integer(1024, 1 << 30), 4 << 20),
+        parking_bytes=read(environ, "BRIDGE_PARKING_BYTES", integer(128 * 1024, 1 << 30), 4 << 20),
     )
 
 

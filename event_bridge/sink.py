@@ -35,7 +35,7 @@ class Sink:
         where = urlsplit(self.url)
         self.host, self.port = where.hostname or "", where.port or (443 if where.scheme == "https" else 80)
         self._target = (where.path or "/") + (f"?{where.query}" if where.query else "")
-        self._token = RotatingFile(settings.oidc_token)
+        self._token = RotatingFile(settings.oidc_token) if settings.oidc_token.exists() else None
         secure = where.scheme == "https"
         tls: dict[str, Any] = {"ssl_context": _trust(settings.ca_certs)} if secure else {}
         self._pool = urllib3.connection_from_url(
@@ -50,7 +50,7 @@ class Sink:
 
     def post(self, headers: Mapping[str, str], body: bytes) -> Answer:
         """Send one event and read the answer; raises NotAllowedError, and nothing else."""
-        if token := self._token.read():
+        if self._token and (token := self._token.read()):
             headers = {**headers, "authorization": f"Bearer {token}"}
         try:
             found = self._pool.urlopen(

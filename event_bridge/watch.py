@@ -27,7 +27,7 @@ from functions.runtime.kube import Api, Call, LineStream
 from functions.webapp.contract import Cause
 from functions.webapp.errors import ApiError, Expired, Forbidden, NotFound, from_status
 
-PAGE: Final = 500
+PAGE: Final = 100
 LIST_SECONDS: Final = 30.0
 BACKOFF: Final = Backoff(0.5, 30.0)
 HEALTHY_SECONDS: Final = 60.0
