@@ -57,6 +57,7 @@ class Scripted(ThreadingHTTPServer):
     def __init__(self, pair=None, port=0):
         super().__init__((LOOPBACK, port), Handler)
         self.calls: list[float] = []
+        self._open: set[socket.socket] = set()
         self.port = self.server_address[1]
         self.url = f"{'https' if pair else 'http'}://{LOOPBACK}:{self.port}"
         self._context = None
@@ -76,10 +77,11 @@ class Scripted(ThreadingHTTPServer):
                 request = self._context.wrap_socket(request, server_side=True)
             except OSError:
                 return
+        self._open.add(request)
         with suppress(OSError):
             super().finish_request(request, client_address)
-            if self._context:
-                request.close()
+        self._open.discard(request)
+        request.close()
 
     def handle_error(self, request, client_address):
         pass
@@ -88,8 +90,12 @@ class Scripted(ThreadingHTTPServer):
         return self
 
     def __exit__(self, *_):
+        """Let nobody go on talking over a connection that was kept."""
         self.shutdown()
         self.server_close()
+        for connection in [*self._open]:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 class Front(Scripted):
