@@ -19,7 +19,7 @@ from flask import Flask, Response, request
 from opentelemetry.trace import Link, Span, SpanKind, get_current_span
 
 from functions.reconcile.reconciler import reconcile
-from functions.reconcile.report import Outcome, Report
+from functions.reconcile.report import FAILED, Outcome, Report
 from functions.reconcile.session import Means
 from functions.reconcile.settings import Settings
 from functions.runtime import telemetry, web
@@ -104,6 +104,7 @@ class _Function:
             if isinstance(event, CloudEvent):
                 answer = self._process(event, links, begun)
             else:
+                span.set_attributes({Attr.OUTCOME: FAILED, Attr.REASON: event.error_type})
                 answer = self._refuse(event, None, begun)
             span.set_attribute(Attr.HTTP_STATUS, answer.status_code)
             if answer.status_code >= 500:
@@ -181,7 +182,7 @@ class _Function:
         return not self._settings.namespaces or event.webapp.namespace in self._settings.namespaces
 
     def _refuse(self, error: WebAppError, event: CloudEvent | None, begun: float) -> Response:
-        self._log(logging.WARNING, event, begun, outcome="failed", error=error.error_type, detail=str(error))
+        self._log(logging.WARNING, event, begun, outcome=FAILED, error=error.error_type, detail=str(error))
         return web.refusal(error, traceId=telemetry.trace_id(get_current_span()))
 
     def _answer(self, event: CloudEvent, report: Report, asked: _Asked) -> Response:

@@ -14,7 +14,7 @@ from opentelemetry.trace import Span as OtelSpan
 from opentelemetry.trace import get_current_span
 
 from functions.reconcile import transition
-from functions.reconcile.report import Outcome, Report
+from functions.reconcile.report import FAILED, Outcome, Report
 from functions.reconcile.session import Means, Session
 from functions.runtime import kube, names, telemetry
 from functions.webapp import overlay, plan
@@ -33,15 +33,16 @@ def reconcile(event: WebAppEvent, means: Means, *, dry_run: bool = False) -> Rep
     """Handle one event to its end; raises TryAgain or Unavailable where the sender has to send it again."""
     with telemetry.span(means.tracer, names.Span.RECONCILE) as span:
         run = _Run(event, means, dry_run=dry_run)
-        started, labels = means.clock(), {names.Attr.CAUSE: str(event.cause)}
+        started, labels = means.clock(), {names.Attr.CAUSE: str(event.cause), names.Attr.OUTCOME: FAILED}
         try:
             run.to_the_end()
             labels[names.Attr.OUTCOME] = str(run.report.outcome)
         except WebAppError as error:
             telemetry.failed(span, error.error_type, str(error))
-            labels |= {names.Attr.OUTCOME: "failed", names.Attr.ERROR_TYPE: error.error_type}
+            labels[names.Attr.ERROR_TYPE] = error.error_type
             raise
         finally:
+            span.set_attribute(names.Attr.OUTCOME, labels[names.Attr.OUTCOME])
             run.describe(span)
             means.instruments.reconcile.record(means.clock() - started, labels)
             means.instruments.attempts.record(run.report.attempts)
@@ -73,7 +74,6 @@ class _Run:
 
     def describe(self, span: OtelSpan) -> None:
         """Say on the span what came of it."""
-        span.set_attribute(names.Attr.OUTCOME, str(self.report.outcome))
         span.set_attribute(names.Attr.ATTEMPTS, self.report.attempts)
         if self.report.generation is not None:
             span.set_attribute(names.Attr.GENERATION, self.report.generation)

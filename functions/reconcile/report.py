@@ -8,6 +8,9 @@ from typing import Any
 
 from functions.webapp.contract import Key
 
+MAX_ATTEMPTS = 5
+"""How often one reconcile plans anew because somebody was quicker; then the sender has to send the event again."""
+
 
 class Outcome(StrEnum):
     """How a reconcile ended; each of these means that the event is done with."""
@@ -20,6 +23,10 @@ class Outcome(StrEnum):
     GONE = "gone"
     STALE = "stale"
     IGNORED = "ignored"
+
+
+FAILED = "failed"
+"""What spans, metrics and logs call the outcome of a run that came to no end: there is no report of it."""
 
 
 @dataclass(slots=True)
@@ -39,8 +46,8 @@ class Report:
 
     @property
     def attempts(self) -> int:
-        """How often the plan was made; each conflict costs another one."""
-        return self.conflicts + 1
+        """How often the plan was made; each conflict but the last possible one costs another."""
+        return min(self.conflicts + 1, MAX_ATTEMPTS)
 
     def told(self, **more: Any) -> dict[str, Any]:
         """The report as JSON."""

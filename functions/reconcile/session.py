@@ -12,14 +12,13 @@ from typing import Any
 from opentelemetry.metrics import NoOpMeterProvider
 from opentelemetry.trace import Tracer, get_current_span
 
-from functions.reconcile.report import Report
+from functions.reconcile.report import MAX_ATTEMPTS, Report
 from functions.runtime import kube, names, telemetry
 from functions.runtime.instruments import Instruments
 from functions.runtime.kube import Call, Sender
 from functions.webapp.errors import AlreadyExists, ApiError, ConflictsExhausted, DeadlineExceeded, NotFound, TestFailed
 from functions.webapp.resources import RawObject, Resource, meta_text
 
-MAX_CONFLICTS = 5
 _BACKOFF_SECONDS = (0.02, 0.5)
 
 
@@ -92,7 +91,7 @@ class Session:
             names.Attr.ERROR_TYPE: error.error_type,
             names.Attr.BACKOFF: round(pause * 1000, 1),
         }
-        if report.conflicts >= MAX_CONFLICTS:
+        if report.conflicts >= MAX_ATTEMPTS:
             self._tell_conflict("")
             raise ConflictsExhausted(f"{report.conflicts} conflicts in a row, the last: {error}") from error
         if not isinstance(error, AlreadyExists | TestFailed):  # those are news about the object, not a race
