@@ -194,12 +194,12 @@ class _Run:
         while (wanted := subject.status(self._observed, failure, self._means.now())) is not None:
             unread = self._unread(subject, wanted)
             if not unread:
-                self._put_status(subject, wanted)
+                failure = self._put_status(subject, wanted) or failure
                 break
             for resource in unread:
                 self._look(subject, resource)
                 failure = self._carry_out(subject, subject.step(resource, self._observed)) or failure
-        self._conclude(subject, failure or subject.failure, wanted or subject.webapp.get("status") or {})
+        self._conclude(subject, subject.failure or failure, wanted or subject.webapp.get("status") or {})
 
     def _unread(self, subject: Subject, wanted: dict[str, Any]) -> list[Resource]:
         """What the status would tell on a snapshot's word: always the Deployment, the Ingress if the url moves."""
@@ -207,14 +207,18 @@ class _Run:
         needed = [DEPLOYMENT, *([INGRESS] if wanted.get("url") != told.get("url") else [])]
         return [resource for resource in needed if resource not in self._live]
 
-    def _put_status(self, subject: Subject, wanted: dict[str, Any]) -> None:
+    def _put_status(self, subject: Subject, wanted: dict[str, Any]) -> Failure | None:
+        """Write the status; a name that the CRD accepts no longer keeps even that from being written."""
         try:
             self._session.send(kube.put(self._means.resource, {**subject.webapp, "status": wanted}, "status"))
         except NotFound:
             self.report.outcome = Outcome.GONE
-            return
-        self._note_change(subject, wanted)
-        self._tell_people(subject, wanted)
+        except Refused as error:
+            return Failure(Reason(error.condition), f"update status: {error}")
+        else:
+            self._note_change(subject, wanted)
+            self._tell_people(subject, wanted)
+        return None
 
     def _note_change(self, subject: Subject, wanted: dict[str, Any]) -> None:
         """Put a Ready condition that changed on the span, and how long it took to become true into the metrics."""
