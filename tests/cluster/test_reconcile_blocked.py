@@ -128,7 +128,7 @@ def test_what_the_api_servers_validation_refuses_is_quoted_and_heals_by_an_edit(
     assert sender.send().outcome == "blocked"
     status, reason, message = sender.condition("Degraded")
     assert (status, reason) == ("True", "Rejected")
-    assert "requests: Invalid value: \"2\": must be less than or equal to cpu limit of 1" in message
+    assert 'requests: Invalid value: "2": must be less than or equal to cpu limit of 1' in message
     assert_stays_blocked(sender, "Rejected")
     sender.edit(resources=None)
     assert sender.send().outcome == "updated"
