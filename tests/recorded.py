@@ -39,7 +39,7 @@ def play(bench: Workbench) -> dict[str, dict[str, Any]]:
 
     def step(*command: str) -> None:
         kubectl(*command, "--namespace", NAMESPACE)
-        _settle(bench.recording)
+        settle(bench.recording)
 
     kubectl("create", "namespace", NAMESPACE)
     bench.cluster.apply(WEBAPP)
@@ -52,10 +52,10 @@ def play(bench: Workbench) -> dict[str, dict[str, Any]]:
         step("label", kind, "web", "team=shop")
         step("delete", kind, "web")
         bench.cluster.apply(_again(kept))
-        _settle(bench.recording)
+        settle(bench.recording)
     step("patch", "webapp/web", "--type=merge", "--patch", '{"spec": {"paused": false}}')
     bench.restart_bridge()
-    _settle(bench.recording)
+    settle(bench.recording)
     step("delete", "webapp/web")
     found: dict[str, dict[str, Any]] = {}
     for each in recording.events(bench.recording.read_text(), str(bench.recording)):
@@ -63,7 +63,7 @@ def play(bench: Workbench) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _settle(path: Path) -> None:
+def settle(path: Path) -> None:
     """Return once nothing has been recorded for a moment."""
     size, since = -1, time.monotonic()
     while time.monotonic() - since < _QUIET_SECONDS:

@@ -44,6 +44,7 @@ def demo(*, output: Output = Format.TEXT) -> None:
     plan it led to and the API calls that took.
     """
     import time
+    from contextlib import ExitStack
 
     from functions.cli.audience import Printer, Recorder
     from functions.dev.demo import Demo
@@ -51,7 +52,9 @@ def demo(*, output: Output = Format.TEXT) -> None:
 
     begun = time.monotonic()
     audience = Recorder() if output is Format.JSON else Printer(console())
-    with Demo(audience) as playing:
+    with ExitStack() as stack:
+        tracing = _tracing(stack)
+        playing = stack.enter_context(Demo(audience, tracing.settings if tracing else None))
         done = list(playing.run(steps()))
     totals: dict[str, Any] = {
         name: sum(getattr(step, name) for step in done) for name in ("events", "api_calls", "writes")
