@@ -19,6 +19,8 @@ from functions.webapp.errors import WebAppError
 LOOPBACK = "127.0.0.1"
 POLL_SECONDS = 0.03
 LOG_LINES = 15
+KILL_SECONDS = 10.0
+"""A killed process may need a while to let go of its memory on a busy machine."""
 
 
 class ProcessError(WebAppError):
@@ -125,7 +127,7 @@ class ProcessGroup:
         finally:
             self._warden.communicate()  # ends its input: whatever is left in the group is killed
             for process in self._running.values():
-                process.wait(self._grace)
+                process.wait(KILL_SECONDS)
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self, name: str, command: Sequence[str | Path], env: Mapping[str, str] | None = None) -> Process:
