@@ -10,6 +10,7 @@ import typer
 from functions.cli.certs import certs
 from functions.cli.events import curl, lint, names, new
 from functions.cli.local import cluster, crd, demo, dev
+from functions.cli.trace import trace
 from functions.cli.traffic import record, replay, resend
 from functions.dev.signals import interruptible
 from functions.webapp.errors import WebAppError
@@ -29,6 +30,7 @@ app.command(rich_help_panel=ON_THIS_MACHINE)(demo)
 app.command(rich_help_panel=ON_THIS_MACHINE)(dev)
 app.command(rich_help_panel=ON_THIS_MACHINE)(cluster)
 app.command(rich_help_panel=ON_THIS_MACHINE)(crd)
+app.command(rich_help_panel=ON_THIS_MACHINE)(trace)
 app.command("list", rich_help_panel=EVENTS)(names)
 app.command(rich_help_panel=EVENTS)(new)
 app.command(rich_help_panel=EVENTS)(lint)

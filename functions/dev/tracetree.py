@@ -83,9 +83,9 @@ def grow(spans: Iterable[Span]) -> list[Node]:
 
 
 def lines(roots: list[Node]) -> Iterator[Line]:
-    """The trees as lines; offsets count from the earliest span."""
+    """The trees as lines; offsets count from the first root: a cold start it waited for began before it."""
     if roots:
-        zero = min(node.span.start for root in roots for _, node in root.walk())
+        zero = roots[0].span.start
         for root in roots:
             yield from _lines(root, zero, "", "")
 
