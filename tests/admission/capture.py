@@ -5,13 +5,16 @@ import json
 import ssl
 import threading
 import time
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from functions.admission.review import API_VERSION, KIND
 from functions.dev.certificates import CertificateAuthority
+from functions.dev.cluster import KubectlError
 from functions.dev.controlplane import ControlPlane
 from functions.dev.processes import LOOPBACK, ProcessGroup, free_port
 from functions.webapp.resources import SYSTEM_NAMESPACE
@@ -22,27 +25,40 @@ SCENES = yaml.safe_load(Path(__file__).with_name("scenes.yaml").read_text())
 
 
 class Listener(BaseHTTPRequestHandler):
-    """Admits everything and keeps what it was asked."""
+    """Admits everything and keeps what it was asked; `wrongly` are fields of its answers that are not right."""
 
     protocol_version = "HTTP/1.1"
-    reviews: list = []  # noqa: RUF012 - one list for one process
+    reviews: list[Any] = []  # noqa: RUF012 - one list for one process
+    wrongly: dict[str, str] = {}  # noqa: RUF012 - a constant
 
     def do_POST(self):
         review = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.reviews.append(review)
-        response = {"uid": review["request"]["uid"], "allowed": True}
-        body = json.dumps({"apiVersion": API_VERSION, "kind": KIND, "response": response}).encode()
+        wrong = dict(self.wrongly)
+        response = {"uid": wrong.pop("uid", review["request"]["uid"]), "allowed": True}
+        if patch := self.patch(review["request"]["object"]):
+            response |= {"patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(patch).encode()).decode()}
+        body = json.dumps({"apiVersion": API_VERSION, "kind": KIND, "response": response, **wrong}).encode()
         self.send_response(200)
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
+    def patch(self, _pod):
+        return []
+
     def log_message(self, *_):
         pass
 
 
-def listen(cluster, operations=("CREATE", "UPDATE"), name="zz-capture", handler=Listener):
-    """Register a mutating webhook that runs after ours; returns its server."""
+def patching(patch):
+    """A listener that answers with what `patch` makes of each Pod."""
+    return type("Patching", (Listener,), {"patch": lambda _self, pod: patch(pod)})
+
+
+@contextmanager
+def listen(cluster, *, operations=("CREATE", "UPDATE"), name="zz-capture", handler=Listener, failure_policy="Fail"):
+    """A mutating webhook that runs after ours."""
     port = free_port()
     authority = CertificateAuthority(cluster.folder, f"{name}-ca")
     pair = authority.issue(name, hosts=[f"{name}.{SYSTEM_NAMESPACE}.svc"])
@@ -51,39 +67,39 @@ def listen(cluster, operations=("CREATE", "UPDATE"), name="zz-capture", handler=
     server = ThreadingHTTPServer((LOOPBACK, port), handler)
     server.daemon_threads = True
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    client = {"service": {"name": name, "namespace": SYSTEM_NAMESPACE, "port": port}}
-    cluster.apply(
-        [
-            service(name, port),
-            {
-                "apiVersion": "admissionregistration.k8s.io/v1",
-                "kind": "MutatingWebhookConfiguration",
-                "metadata": {"name": name},
-                "webhooks": [
-                    {
-                        "name": f"{name}.platform.example.com",
-                        "clientConfig": {
-                            **client,
-                            "caBundle": base64.b64encode(authority.certificate.read_bytes()).decode(),
-                        },
-                        "rules": [
-                            {
-                                "operations": list(operations),
-                                "apiGroups": [""],
-                                "apiVersions": ["v1"],
-                                "resources": ["pods", "pods/ephemeralcontainers"],
-                            }
-                        ],
-                        "failurePolicy": "Fail",
-                        "sideEffects": "None",
-                        "admissionReviewVersions": ["v1"],
-                    }
-                ],
-            },
-        ]
-    )
-    return server
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    bundle = base64.b64encode(authority.certificate.read_bytes()).decode()
+    rule = {"operations": [*operations], "apiGroups": [""], "apiVersions": ["v1"]}
+    webhook = {
+        "name": f"{name}.platform.example.com",
+        "clientConfig": {"service": {"name": name, "namespace": SYSTEM_NAMESPACE, "port": port}, "caBundle": bundle},
+        "rules": [{**rule, "resources": ["pods", "pods/ephemeralcontainers"]}],
+        "failurePolicy": failure_policy,
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1", "v1beta1"],
+    }
+    configuration = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration"}
+    cluster.apply([service(name, port), {**configuration, "metadata": {"name": name}, "webhooks": [webhook]}])
+    try:
+        wait_registered(cluster, handler)
+        yield server
+    finally:
+        cluster.kubectl("delete", "mutatingwebhookconfiguration", name)
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def wait_registered(cluster, handler):
+    """The API server hears of a configuration by a watch: create Pods, as a rehearsal, until the handler is asked."""
+    handler.reviews.clear()
+    probe = {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "probe-", "namespace": "default"}}
+    probe["spec"] = {"securityContext": {"runAsNonRoot": True}, "containers": [{"name": "c", "image": "c"}]}
+    while not handler.reviews:
+        with suppress(KubectlError):
+            cluster.kubectl("create", "--dry-run=server", "-f", "-", stdin=json.dumps(probe))
+    handler.reviews.clear()
 
 
 def play(cluster, name, scene):
@@ -121,8 +137,8 @@ def main():
         cluster.install()
         with Webhooks(cluster, group):
             cluster.kubectl("delete", "validatingwebhookconfiguration", "webapp-guard")
-            listen(cluster)
-            record(cluster)
+            with listen(cluster):
+                record(cluster)
 
 
 def record(cluster):

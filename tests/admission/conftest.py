@@ -1,14 +1,16 @@
 """A control plane of their own for webhooks: in a shared one they would judge everybody's Pods."""
 
 import itertools
-import json
 
 import pytest
 
 from functions.dev.controlplane import ControlPlane
 from functions.dev.processes import ProcessGroup
+from functions.webapp.resources import Resource
 from tests.admission.rig import Webhooks
+from tests.cluster.admin import NAMESPACE, Admin, until
 
+SERVICE_ACCOUNT = Resource("", "v1", "ServiceAccount", "serviceaccounts")
 _numbers = itertools.count()
 
 
@@ -19,6 +21,11 @@ def plane():
         yield control_plane
 
 
+@pytest.fixture(scope="session")
+def admin(plane):
+    return Admin(plane.kubeconfig)
+
+
 @pytest.fixture(scope="module")
 def webhooks(plane):
     """Both webhooks as shipped, one replica."""
@@ -26,29 +33,26 @@ def webhooks(plane):
         yield running
 
 
-@pytest.fixture
-def make_namespace(plane):
-    """`make_namespace(label=value, ...)`: a new namespace with these labels; `_` in a label stands for `-`."""
+@pytest.fixture(scope="session")
+def make_namespace(admin):
+    """`make_namespace({"label": "value"}, name="...")`: a new namespace in which Pods can be created."""
 
-    def make(**labels):
-        name = f"admission-{next(_numbers)}"
-        labels = {key.replace("_", "-"): value for key, value in labels.items()}
-        plane.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}})
-        for _ in range(100):  # Pods are refused until the controller made the default ServiceAccount
-            if plane.kubectl("get", "serviceaccount", "default", "-n", name, "--ignore-not-found"):
-                break
+    def make(labels=None, name=""):
+        name = name or f"admission-{next(_numbers)}"
+        admin.create(NAMESPACE, {"metadata": {"name": name, "labels": labels or {}}})
+        until(lambda: admin.find(SERVICE_ACCOUNT, name, "default"))
         return name
 
     return make
 
 
 @pytest.fixture
-def opted_in(make_namespace):
-    """A namespace that wants sidecars."""
-    return make_namespace(sidecar_injection="enabled")
+def plain(make_namespace):
+    """A namespace that wants nothing."""
+    return make_namespace()
 
 
 @pytest.fixture
-def get(plane):
-    """`get("pod", "x", namespace)`: the object as it is stored."""
-    return lambda kind, name, namespace: json.loads(plane.kubectl("get", kind, name, "-n", namespace, "-o", "json"))
+def opted_in(make_namespace):
+    """A namespace that wants sidecars."""
+    return make_namespace({"sidecar-injection": "enabled"})

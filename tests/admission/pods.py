@@ -130,3 +130,24 @@ PODS = st.builds(
         [{}, {"hostNetwork": True}, {"restartPolicy": "Never"}, {"os": {"name": "windows"}}, {"newField": {"a": 1}}]
     ),
 )
+
+
+def to_create(pod: dict[str, Any], namespace: str) -> dict[str, Any]:
+    """A recorded Pod as it may be created again in another namespace."""
+    pod = copy.deepcopy(pod)
+    kept = {
+        key: pod["metadata"][key] for key in ("name", "generateName", "labels", "annotations") if key in pod["metadata"]
+    }
+    if "generateName" in kept:
+        kept.pop("name", None)
+    spec = {key: value for key, value in pod["spec"].items() if key != "ephemeralContainers"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {**kept, "namespace": namespace}, "spec": spec}
+
+
+def compliant(pod: dict[str, Any]) -> dict[str, Any]:
+    """The same Pod, every container of which says that it does not run as root."""
+    pod = copy.deepcopy(pod)
+    for field in ("initContainers", "containers"):
+        for container in pod["spec"].get(field) or []:
+            container["securityContext"] = {**container.get("securityContext", {}), "runAsNonRoot": True}
+    return pod

@@ -14,15 +14,18 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from functions.certs.command import Run
 from functions.certs.store import Store
-from functions.dev.processes import LOOPBACK, free_port
+from functions.dev.processes import LOOPBACK, Process, free_port
 from functions.runtime import credentials, kube
+from functions.runtime.kube import Call
+from functions.webapp.errors import AdmissionDenied
 from functions.webapp.resources import SYSTEM_NAMESPACE
 from tests.admission.balancer import Balancer, ready
+from tests.cluster.admin import POD, until
 
 ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT / "knative" / "extensions" / "admission"
 SERVICE = "webapp-admission"
-POD = kube.Resource("", "v1", "Pod", "pods")
+PROBE = "admission-probe"
 
 
 def api(cluster, connections=8):
@@ -49,6 +52,12 @@ def service(name, port):
     }
 
 
+def probe(flag):
+    """A Pod that needs no ServiceAccount to be there."""
+    spec = {"containers": [{"name": "c", "image": "c"}], "securityContext": {"runAsNonRoot": flag}}
+    return {"metadata": {"name": "probe"}, "spec": {**spec, "automountServiceAccountToken": False}}
+
+
 class Webhooks:
     """`replicas` processes, registered by the shipped configurations; `env` is theirs besides the usual."""
 
@@ -56,8 +65,8 @@ class Webhooks:
         self.cluster, self.group, self.drain = cluster, group, drain
         self.folder = group.folder
         self.env = env or {}
-        self.backends = {}
-        self.processes = {}
+        self.backends: dict[int, int] = {}
+        self.processes: dict[str, Process] = {}
         self.balancer = Balancer(self.backends)
         self.api = api(cluster)
         self.run = Run(Store(self.api, SYSTEM_NAMESPACE), SYSTEM_NAMESPACE, [SERVICE], settle=1.0)
@@ -75,6 +84,7 @@ class Webhooks:
         self.mount()
         for _ in range(self._replicas):
             self.start()
+        self.wait_asked()
         return self
 
     def __exit__(self, *_):
@@ -83,8 +93,7 @@ class Webhooks:
             "validatingwebhookconfiguration/webapp-guard",
         ):
             self.cluster.kubectl("delete", configuration, "--ignore-not-found")
-        for process in self.processes.values():
-            process.signal(signal.SIGKILL)
+        self.signal(signal.SIGKILL)
         self.balancer.__exit__()
         self.api.close()
 
@@ -97,6 +106,19 @@ class Webhooks:
                 change(webhook)
         self.cluster.apply([service(SERVICE, self.balancer.port), *wanted])
         return self.run.certify()
+
+    def wait_asked(self):
+        """The API server hears of configurations by watches: rehearse until both webhooks have their say."""
+        labels = {"sidecar-injection": "enabled"}
+        self.cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PROBE, "labels": labels}})
+        refused, injected = probe(None), probe(True)
+        until(lambda: self._rehearsed(refused) is None and self._rehearsed(injected)["spec"].get("initContainers"))
+
+    def _rehearsed(self, pod):
+        try:
+            return self.api.send(Call("POST", POD, PROBE, body=pod).dry())
+        except AdmissionDenied:
+            return None
 
     def mount(self):
         """What the kubelet does with a Secret: its files, replaced."""
@@ -132,9 +154,17 @@ class Webhooks:
     def balancer_knows(self, port):
         self.processes[next(reversed(self.processes))].wait_until(lambda: port in self.balancer._ready)
 
+    def signal(self, number):
+        """To every process of every replica, as for a node that is gone (SIGKILL) or hangs (SIGSTOP)."""
+        for process in self.processes.values():
+            if process.returncode is None:
+                workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+                for pid in (process.pid, *map(int, workers)):
+                    os.kill(pid, number)
+
     def decisions(self):
         """The counter of every replica: (webhook, operation, decision, reason) -> how often, zeros left out."""
-        found = {}
+        found: dict[tuple[str, ...], int] = {}
         for health in self.backends.values():
             if not ready(health):
                 continue

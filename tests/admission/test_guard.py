@@ -1,6 +1,7 @@
 """The guard's rule, field by field, and what it lets pass on updates."""
 
 import copy
+from typing import Any
 
 import pytest
 
@@ -114,7 +115,7 @@ def test_updates_as_kubectl_sends_them(name, allowed):
 
 
 def template(kind, path, group="apps"):
-    obj = {"containers": [container("c")]}
+    obj: dict[str, Any] = {"containers": [container("c")]}
     for field in reversed(path.split(".")):
         obj = {field: obj}
     resource = {"group": group, "version": "v1", "resource": kind.lower() + "s"}
