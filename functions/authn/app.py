@@ -29,6 +29,10 @@ from functions.runtime.names import Attr
 from functions.runtime.names import Span as SpanName
 
 BODY_LIMIT = 64 * 1024
+_READ_LIMIT = 2 * 1024 * 1024
+"""More than kube-apiserver's own limit on headers (1 MiB): a body that is left unread costs the connection, and with it
+the next user's TokenReview, so a huge token is read to its end before it is refused."""
+
 _log = logging.getLogger("functions.authn")
 
 
@@ -53,22 +57,28 @@ class Webhook:
 
     def authenticate(self) -> Response:
         """The view."""
-        body = web.body(BODY_LIMIT)
+        admitted = self._callers.admit(_peer(), request.headers.get("authorization"))
+        request.max_content_length = _READ_LIMIT
+        body = request.stream.read(_READ_LIMIT if admitted else BODY_LIMIT)
         with self._tracer.start_as_current_span(
             SpanName.AUTHENTICATE,
             context=telemetry.extract(dict(request.headers)),
             kind=SpanKind.SERVER,
             attributes={Attr.HTTP_METHOD: "POST", Attr.HTTP_ROUTE: "/authenticate"},
         ) as span:
-            answer = self._respond(body, span)
+            answer = self._respond(body, span) if admitted else self._reject()
             span.set_attribute(Attr.HTTP_STATUS, answer.status_code)
             return web.answered(span, answer)
 
+    def _reject(self) -> Response:
+        self._measures.rejected.labels("caller").inc()
+        detail = "show the client certificate or the bearer token of the API server's webhook kubeconfig"
+        return web.problem(401, "unknown_caller", detail)
+
     def _respond(self, body: bytes, span: Span) -> Response:
-        if not self._callers.admit(_peer(), request.headers.get("authorization")):
-            self._measures.rejected.labels("caller").inc()
-            detail = "show the client certificate or the bearer token of the API server's webhook kubeconfig"
-            return web.problem(401, "unknown_caller", detail)
+        if len(body) > BODY_LIMIT:
+            self._measures.rejected.labels("body").inc()
+            return web.problem(413, "review_too_large", f"a TokenReview has at most {BODY_LIMIT} bytes")
         try:
             asked = review.parse(body)
         except MalformedReview as error:

@@ -85,12 +85,9 @@ class Exchange:
             return Failure(Fault.TIMEOUT)
         except urllib3.exceptions.HTTPError:
             return Failure(Fault.UNREACHABLE)
-        if isinstance(found, Failure) or 200 <= found.status < 300:
-            return found
-        if found.status == 429:
-            return Failure(Fault.THROTTLED, _retry_after(found.headers))
-        if found.status >= 500:
-            return Failure(Fault.STATUS, _retry_after(found.headers))
+        if isinstance(found, Answered) and (found.status == 429 or found.status >= 500):
+            fault = Fault.THROTTLED if found.status == 429 else Fault.STATUS
+            return Failure(fault, _retry_after(found.headers))
         return found
 
     def _exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Answered | Failure:

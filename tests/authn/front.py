@@ -111,7 +111,8 @@ class Front(Scripted):
         self.retry_after: str | None = None
         self.secrets: set[str] | None = None
         self.shown: list[str] = []
-        self._upstream = port
+        self.upstream = port
+        self.patience = 120.0
 
     def respond(self, handler, body):
         self.shown.append(handler.headers.get("authorization", ""))
@@ -131,7 +132,7 @@ class Front(Scripted):
             self._forward(handler, body)
 
     def _forward(self, handler, body):
-        upstream = http.client.HTTPConnection(LOOPBACK, self._upstream, timeout=120)
+        upstream = http.client.HTTPConnection(LOOPBACK, self.upstream, timeout=self.patience)
         try:
             headers = {"content-type": handler.headers["content-type"]}
             upstream.request(handler.command, handler.path, body, headers)

@@ -96,8 +96,9 @@ def test_malformed_body_is_400_and_never_a_verdict(rig):
     assert rig.sample("webapp_authn_rejected_total", why="body") == 1
 
 
-def test_too_large_a_body_is_413(rig):
-    assert rig.post(b" " * 70_000).status_code == 413
+@pytest.mark.parametrize("size", [70_000, 3_000_000])
+def test_too_large_a_body_is_413(rig, size):
+    assert rig.post(b" " * size).status_code == 413
 
 
 @pytest.mark.parametrize("says", [Failure(Fault.STATUS), RuntimeError("bug")])

@@ -51,6 +51,16 @@ def test_flood_of_random_tokens_shuts_no_known_user_out(webhook, front, hydra, u
     assert webhook.metrics()["webapp_authn_throttled_total/rate_limit"] > 0
 
 
+def test_huge_token_costs_nobody_else_the_connection(webhook, front, hydra, users):
+    webhook.start(front.url)
+    token = hydra.token(hydra.client("neighbour"))
+    for size in (60_000, 100_000, 900_000):
+        assert users.who("x" * size) == 401
+        assert webhook.post(b" " * size).status in {400, 413}
+        assert webhook.review(token)["authenticated"]
+    assert users.who(token)["username"] == "idp:neighbour"
+
+
 def test_ten_thousand_random_tokens_leave_memory_bounded_and_known_users_alone(webhook, front, hydra, users, capsys):
     webhook.start(front.url, STRANGER_RATE="100000", STRANGER_BURST="100000", CACHE_ENTRIES="1000")
     token = hydra.token(hydra.client("patient"))

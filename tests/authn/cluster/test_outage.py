@@ -61,7 +61,7 @@ def test_killed_provider_is_a_quick_401_and_its_return_is_noticed(webhook, morta
 
 
 def test_stopped_provider_serves_known_users_and_costs_no_more_than_threshold_and_probes(webhook, front, mortal, users):
-    front._upstream = mortal.admin
+    front.upstream = mortal.admin
     known = [mortal.token(mortal.client(f"known-{number}")) for number in range(5)]
     webhook.start(front.url, CACHE_SECONDS="1", **SHIPPED)
     assert all(isinstance(users.who(token), dict) for token in known)
@@ -103,8 +103,8 @@ def test_known_token_is_refused_past_its_grace(webhook, front, hydra, users):
 
 
 def test_known_token_is_refused_past_its_exp(webhook, front, hydra):
-    token = hydra.token(hydra.client("mayfly", lifespan="4s"))
     webhook.start(front.url)
+    token = hydra.token(hydra.client("mayfly", lifespan="4s"))
     assert webhook.review(token)["authenticated"]
     front.mode = 500
     time.sleep(4)
