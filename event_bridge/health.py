@@ -34,13 +34,8 @@ class HealthServer:
         self.port = self._server.server_address[1]
 
     def start(self) -> None:
-        """Serve in a thread of its own."""
-        threading.Thread(target=self._server.serve_forever, name="health", daemon=True).start()
-
-    def stop(self) -> None:
-        """Stop serving."""
-        self._server.shutdown()
-        self._server.server_close()
+        """Serve in a thread of its own, to the end of the process."""
+        threading.Thread(target=self._server.serve_forever, args=(None,), name="health", daemon=True).start()
 
 
 class _Handler(BaseHTTPRequestHandler):

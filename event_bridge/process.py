@@ -49,7 +49,7 @@ class Process:
         self._bridge = Bridge(scopes, concurrency=settings.concurrency, figures=self._figures)
         self._lease = Lease(settings.lease, self._api) if settings.lease else None
         self._election: Election | None = None
-        self._sink = Sink(settings, allowed=self._allowed)
+        self._sink: Sink | None = None
         self._dispatcher: Dispatcher | None = None
         self._publisher: Publisher | None = None
         self._ending = threading.Event()
@@ -87,14 +87,15 @@ class Process:
             self._publisher.close()
         for watch in self._watches:
             watch.stop()
-        self._sink.close()
-        self._health.stop()
+        if self._sink:
+            self._sink.close()
 
     def _run(self) -> None:
         cluster = self._settings.cluster or self._cluster()
         if self._ending.is_set():
             return
         snapshot = self._bridge.snapshot
+        self._sink = Sink(self._settings, allowed=self._allowed)
         self._publisher = Publisher(self._settings, self._sink, self._tracer, cluster=cluster, snapshot=snapshot)
         send = Sender(self._bridge, self._publisher, self._figures)
         self._dispatcher = Dispatcher(self._bridge, send, limit=self._settings.concurrency)
