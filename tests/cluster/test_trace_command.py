@@ -36,7 +36,7 @@ def operated(cluster, admin) -> Iterator[SimpleNamespace]:
         spec = {"image": "nginx:1.27"}
         meta = {"name": NAME, "namespace": namespace}
         admin.create(WEBAPP, {"apiVersion": WEBAPP.api_version, "kind": WEBAPP.kind, "metadata": meta, "spec": spec})
-        until(lambda: became(told(traces, namespace), "Available"))
+        until(lambda: became(told(traces, namespace), "Available") and creation(told(traces, namespace)))
         yield SimpleNamespace(admin=admin, namespace=namespace, jaeger=jaeger, traces=traces, url=url)
     admin.delete(NAMESPACE, "", namespace)
 
@@ -60,10 +60,14 @@ def webapp(*arguments, operated):
     return done.output
 
 
+def creation(spans):
+    """The publish span of the trace in which the children were created; the last of its spans to arrive."""
+    made = {span.trace_id for span in spans if span.attributes.get(Attr.PLAN, "").startswith("create Deployment")}
+    return next((span for span in spans if span.name == Span.PUBLISH and span.trace_id in made), None)
+
+
 def created(operated):
-    """The publish span with which it all began."""
-    spans = told(operated.traces, operated.namespace)
-    return next(span for span in spans if span.name == Span.PUBLISH and span.attributes[Attr.CHANGE] == "added")
+    return creation(told(operated.traces, operated.namespace))
 
 
 def test_ready_is_reached_from_the_trace_of_the_create_by_links(operated):
@@ -79,7 +83,12 @@ def test_ready_is_reached_from_the_trace_of_the_create_by_links(operated):
 
 def test_trace_command_tells_the_story_from_create_to_ready(operated):
     text = webapp("--id", created(operated).trace_id, operated=operated)
-    order = ["WebApp web added", "create Deployment, create Service, update status", "⇢ stamp: publish", "→ Available"]
+    order = [
+        "publish webapp-events  WebApp web",
+        "create Deployment, create Service, update status",
+        "⇢ stamp: publish",
+        "→ Available",
+    ]
     places = [text.index(each) for each in order]
     assert places == sorted(places)
 
@@ -119,7 +128,7 @@ def conflicted(cluster, operated, tmp_path_factory):
     answer = stage.post(json.dumps(event).encode(), content_type="application/cloudevents+json")
     assert answer.status == 204
     trace_id = answer.headers["traceresponse"].split("-")[1]
-    until(lambda: operated.traces.get(trace_id))
+    until(lambda: Span.RECEIVE in {span.name for span in operated.traces.get(trace_id)})
     return SimpleNamespace(trace_id=trace_id, sent=sent, found=found)
 
 
