@@ -5,11 +5,15 @@ import json
 import os
 import shutil
 import signal
+import socket
+import ssl
 import sys
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
+from cryptography import x509
 from opentelemetry.sdk.trace import TracerProvider
 
 from functions.certs.command import Run
@@ -153,6 +157,22 @@ class Webhooks:
 
     def balancer_knows(self, port):
         self.processes[next(reversed(self.processes))].wait_until(lambda: port in self.balancer._ready)
+
+    def certifying(self, terms):
+        """`webapp certs` on other terms."""
+        return replace(self.run, terms=terms)
+
+    def serials(self):
+        """Serial numbers of the certificates that the replicas serve now."""
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        found = set()
+        for port, health in self.backends.items():
+            if ready(health):
+                with socket.create_connection((LOOPBACK, port)) as plain, context.wrap_socket(plain) as secure:
+                    der = secure.getpeercert(binary_form=True) or b""
+                found.add(x509.load_der_x509_certificate(der).serial_number)
+        return found
 
     def signal(self, number):
         """To every process of every replica, as for a node that is gone (SIGKILL) or hangs (SIGSTOP)."""

@@ -6,11 +6,9 @@ import signal
 import pytest
 
 from functions.dev.cluster import KubectlError
-from functions.dev.processes import ProcessGroup
 from functions.webapp.resources import DEPLOYMENT, SYSTEM_NAMESPACE
 from tests.admission import metrics
 from tests.admission.pods import BY_NAME, to_create
-from tests.admission.rig import Webhooks
 from tests.builders import webapp
 from tests.cluster.admin import POD, until
 from tests.cluster.sender import Sender, running
@@ -19,9 +17,13 @@ INJECTOR, GUARD = "sidecar.platform.example.com", "guard.platform.example.com"
 
 
 @pytest.fixture
-def webhooks(plane):
-    with ProcessGroup() as group, Webhooks(plane, group) as running_webhooks:
-        yield running_webhooks
+def webhooks(webhooks):
+    """Those of the module, whole again after each test."""
+    yield webhooks
+    webhooks.signal(signal.SIGKILL)
+    webhooks.start()
+    webhooks.register()
+    webhooks.wait_asked()
 
 
 @pytest.fixture
