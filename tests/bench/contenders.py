@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,10 +9,9 @@ from pathlib import Path
 
 import urllib3
 
-from functions.dev.operator import Operator
 from functions.runtime.names import Metric
-from functions.webapp.resources import SYSTEM_NAMESPACE
 from tests.bench.peers import programs
+from tests.bench.pods import start_bridge, start_function
 from tests.bench.rig import TWIN, Rig
 
 WORKERS = 10
@@ -39,33 +37,34 @@ class Contender:
 
 def ours(rig: Rig) -> Running:
     """Bridge and function, each as in a pod; the function would scale to zero at rest, the bridge would not."""
-    operator = Operator(rig.cluster, rig.processes)
-    sink = operator.start_function(rig.pod("webapp-reconciler"))
-    health = operator.start_bridge(sink, {**rig.pod("webapp-bridge"), "WEBAPP_CLUSTER": ""})
-    roles = {name: rig.processes[operator.name(name)].pid for name in ("bridge", "function")}
-    return Running(roles, lambda: _acknowledged(health))
+    function, sink = start_function(rig)
+    bridge, health = start_bridge(rig, sink)
+    return Running({bridge.name: bridge.pid, function.name: function.pid}, lambda: _acknowledged(health))
 
 
 def go_twin(rig: Rig) -> Running:
     """controller-runtime with ten workers."""
-    command = [programs.go_twin(), f"-kubeconfig={_kubeconfig(rig)}", f"-workers={WORKERS}"]
-    return Running({"operator": rig.processes.start("go", command, dict(os.environ)).pid})
+    command: list[str | Path] = [programs.go_twin(), f"-kubeconfig={rig.kubeconfig(TWIN)}", f"-workers={WORKERS}"]
+    return Running({"operator": rig.start("go", command, {}).pid})
 
 
 def kopf_twin(rig: Rig) -> Running:
     """kopf, alone, on all namespaces."""
-    command = [programs.kopf(), "-m", "kopf", "run", "--all-namespaces", "--standalone", programs.KOPF_TWIN]
-    env = {**os.environ, "KUBECONFIG": str(_kubeconfig(rig))}
-    return Running({"operator": rig.processes.start("kopf", command, env).pid})
+    command: list[str | Path] = [
+        programs.kopf(),
+        "-m",
+        "kopf",
+        "run",
+        "--all-namespaces",
+        "--standalone",
+        programs.KOPF_TWIN,
+    ]
+    return Running({"operator": rig.start("kopf", command, {"KUBECONFIG": str(rig.kubeconfig(TWIN))}).pid})
 
 
 OURS = Contender("ours", ("webapp-bridge", "webapp-reconciler"), ("bridge",), ours)
 GO = Contender("controller-runtime", (TWIN,), ("operator",), go_twin)
 KOPF = Contender("kopf", (TWIN,), ("operator",), kopf_twin)
-
-
-def _kubeconfig(rig: Rig) -> Path:
-    return rig.cluster.service_account_kubeconfig(SYSTEM_NAMESPACE, TWIN)
 
 
 def _acknowledged(health: str) -> float:

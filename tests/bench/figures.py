@@ -1,4 +1,4 @@
-"""Pure: what measurements come to: quantiles of latencies, medians of rounds, ratios between contenders."""
+"""What measurements come to: quantiles of latencies, medians of rounds, ratios between contenders."""
 
 from __future__ import annotations
 
@@ -56,13 +56,9 @@ class Round:
     edit: Phase
     image: Phase
 
-    def resting(self, webapps: int, memory: str = "rss") -> float:
-        """What stays in memory between two changes, with so many WebApps."""
-        return sum(getattr(self.rest[webapps][role], memory) for role in self.resident)
-
-    def total(self, memories: Mapping[str, Memory]) -> float:
-        """RSS of all roles together."""
-        return sum(each.rss for each in memories.values())
+    def resting(self, webapps: int) -> float:
+        """RSS that stays between two changes, with so many WebApps."""
+        return sum(self.rest[webapps][role].rss for role in self.resident)
 
 
 def latency(seconds: Iterable[float]) -> Latency:

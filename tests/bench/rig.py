@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
 
+import urllib3
+
 from functions.dev.controlplane import ControlPlane
-from functions.dev.processes import ProcessGroup
+from functions.dev.processes import LOOPBACK, Process, ProcessError, ProcessGroup, free_port
 from functions.runtime import credentials, kube, telemetry
 from functions.runtime.kube import Api, Call
 from functions.webapp.resources import OWNED, SYSTEM_NAMESPACE, RawObject, webapp
@@ -22,6 +28,9 @@ TWIN = "webapp-twin"
 RESOURCE = webapp()
 MERGE_PATCH = "application/merge-patch+json"
 _CREATORS = 8
+_START_SECONDS = 60.0
+_POLL_SECONDS = 0.005
+_MODULES = {"webapp-bridge": "event_bridge", "webapp-reconciler": "functions.reconcile"}
 _CONTROLLERS = ("kube-controller-manager", "kube-scheduler", "kwok")
 _RULES: list[dict[str, Any]] = [
     {"apiGroups": [RESOURCE.group], "resources": ["*"], "verbs": ["get", "list", "watch", "update", "patch"]},
@@ -56,6 +65,7 @@ class Rig:
 
     def __init__(self, *, controllers: bool = False) -> None:
         self._controllers = controllers
+        self._kubeconfigs: dict[str, Path] = {}
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -115,9 +125,32 @@ class Rig:
         """As many people at once as create and change WebApps."""
         return ThreadPoolExecutor(_CREATORS)
 
+    def start(self, name: str, command: Sequence[str | Path], env: Mapping[str, str]) -> Process:
+        """Start a process of what is measured; `env` goes on top of this process's environment."""
+        return self.processes.start(name, command, {**os.environ, **env})
+
+    def start_module(self, name: str, account: str, settings: Mapping[str, str], path: str) -> tuple[Process, str]:
+        """Start one of our processes as in a pod and return once `path` answers 200, with its port in `settings`."""
+        port = free_port()
+        env = {**self.pod(account), **{key: value.format(port=port) for key, value in settings.items()}}
+        process = self.start(name, [sys.executable, "-m", _MODULES[account]], env)
+        url = f"http://{LOOPBACK}:{port}/"
+        deadline = time.monotonic() + _START_SECONDS
+        while not _healthy(url + path):
+            if process.returncode is not None or time.monotonic() > deadline:
+                raise ProcessError(f"{name} does not become ready; its last words:\n{process.tail()}")
+            time.sleep(_POLL_SECONDS)
+        return process, url
+
+    def kubeconfig(self, account: str) -> Path:
+        """A ServiceAccount's kubeconfig, made once."""
+        if account not in self._kubeconfigs:
+            self._kubeconfigs[account] = self.cluster.service_account_kubeconfig(SYSTEM_NAMESPACE, account)
+        return self._kubeconfigs[account]
+
     def pod(self, account: str) -> dict[str, str]:
         """The environment that makes a process believe it runs in a pod with a ServiceAccount of ours."""
-        view = json.loads(self.cluster.service_account_kubeconfig(SYSTEM_NAMESPACE, account).read_text())
+        view = json.loads(self.kubeconfig(account).read_text())
         found = credentials.load({"KUBECONFIG": str(self.cluster.kubeconfig)})
         folder = self.processes.folder / account
         folder.mkdir(exist_ok=True)
@@ -131,7 +164,6 @@ class Rig:
             "WEBAPP_SERVICEACCOUNT_DIR": str(folder),
             "POD_NAME": "bench-0",
             "MALLOC_ARENA_MAX": "1",
-            "WEBAPP_LOG_FORMAT": "",
         }
 
 
@@ -145,3 +177,10 @@ def admin(kubeconfig: Path, connections: int) -> Api:
 def name_of(number: int) -> str:
     """The name of the WebApp with that number."""
     return f"app-{number:05d}"
+
+
+def _healthy(url: str) -> bool:
+    try:
+        return urllib3.request("GET", url, retries=False, timeout=2.0).status == 200
+    except urllib3.exceptions.HTTPError:
+        return False

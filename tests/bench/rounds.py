@@ -157,7 +157,7 @@ class _Stage:
             missing = sum(len(wanted - {each["metadata"]["name"] for each in children[kind.kind]}) for kind in OWNED)
             images = {each["metadata"]["name"]: _container(each)["image"] for each in children[DEPLOYMENT.kind]}
             specs = self.rig.webapps()
-            return missing + sum(images.get(name) != specs[name]["image"] for name in wanted)
+            return missing + len([name for name in wanted if images.get(name) != specs[name]["image"]])
 
         return count
 

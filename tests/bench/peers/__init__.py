@@ -1,1 +1,1 @@
-"""What others would use instead: a controller-runtime and a kopf twin of the operator, and Knative's ApiServerSource."""
+"""What others would use: a controller-runtime and a kopf twin of the operator, and Knative's ApiServerSource."""

@@ -48,7 +48,15 @@ def kopf() -> Path:
         unfinished = folder.with_name("unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         venv.create(unfinished, with_pip=True, symlinks=True)
-        install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes", "--requirement"]
+        install = [
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--require-hashes",
+            "--requirement",
+        ]
         subprocess.run([unfinished / "bin" / "python", *install, source / "requirements.txt"], check=True)
         unfinished.rename(folder)
     return folder / "bin" / "python"

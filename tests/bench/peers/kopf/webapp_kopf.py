@@ -20,7 +20,7 @@ KINDS = {
     "Service": ("", "v1", "services"),
     "Ingress": ("networking.k8s.io", "v1", "ingresses"),
 }
-HTTP = {}
+HTTP: dict[str, aiohttp.ClientSession] = {}
 
 
 @kopf.on.startup()
@@ -147,7 +147,7 @@ def status(body, ready):
     """The status for so many ready replicas."""
     want, generation = body["spec"].get("replicas", 1), body["metadata"]["generation"]
     conditions = (body.get("status") or {}).get("conditions") or []
-    old = next((each for each in conditions if each["type"] == "Ready"), {})
+    old: dict[str, str] = next((each for each in conditions if each["type"] == "Ready"), {})
     state = "True" if ready >= want else "False"
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     condition = {
@@ -178,12 +178,12 @@ async def reconcile(body, patch, namespace, name, deployments, services, ingress
 @kopf.on.event(*KINDS["Deployment"], labels=MANAGED)
 @kopf.on.event(*KINDS["Service"], labels=MANAGED)
 @kopf.on.event(*KINDS["Ingress"], labels=MANAGED)
-async def child_changed(type, namespace, name, body, webapps, deployments, services, ingresses, **_):
+async def child_changed(event, namespace, name, body, webapps, deployments, services, ingresses, **_):
     """A child was deleted: put it back. A Deployment's ready count moved: tell it."""
     parent = first(webapps, (namespace, name))
     if parent is None or parent["metadata"].get("deletionTimestamp"):
         return
-    if type == "DELETED":
+    if event["type"] == "DELETED":
         await children(parent, (deployments, services, ingresses))
     elif body["kind"] == "Deployment":
         ready, have = ready_replicas(body), parent.get("status") or {}
