@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -56,6 +57,7 @@ class ScriptedSink:
         self.in_flight: Counter[str] = Counter()
         self.most_in_flight: Counter[str] = Counter()
         self.most_at_once = 0
+        self.connections = 0
         self._turn = threading.Lock()
 
     def take(self, found: Received) -> Reply:
@@ -87,11 +89,15 @@ class ScriptedSink:
 
 
 @contextmanager
-def scripted_sink() -> Iterator[ScriptedSink]:
+def scripted_sink(tls: ssl.SSLContext | None = None) -> Iterator[ScriptedSink]:
     """Serve on a loopback port until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            sink.connections += 1
+            super().setup()
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
@@ -115,7 +121,9 @@ def scripted_sink() -> Iterator[ScriptedSink]:
             pass  # the bridge was killed, or gave up
 
     server = Server(("127.0.0.1", 0), Handler)
-    sink = ScriptedSink(f"http://127.0.0.1:{server.server_address[1]}/")
+    if tls:
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    sink = ScriptedSink(f"{'https' if tls else 'http'}://127.0.0.1:{server.server_address[1]}/")
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
         yield sink
