@@ -22,8 +22,8 @@ class Limits:
 
     rules: Rules = field(default_factory=Rules)
     spans: Spans = field(default_factory=Spans)
-    known: Rate = field(default_factory=lambda: Rate(50.0, 100.0))
-    strangers: Rate = field(default_factory=lambda: Rate(10.0, 20.0))
+    known: Rate = field(default_factory=lambda: Rate(50.0, 200.0))
+    strangers: Rate = field(default_factory=lambda: Rate(10.0, 50.0))
     calls: int = 16
     stranger_calls: int = 8
     waiters: int = 64

@@ -7,9 +7,9 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 WIDTH, LEFT, RIGHT = 960, 64, 24
-TOP, PANEL, GAP = 96, 132, 64
+TOP, PANEL, GAP = 104, 132, 64
 INK, FAINT, SHADE = "#1f2328", "#8b949e", "#eceff3"
-NAIVE, OURS, REFUSED = "#c2410c", "#1d4ed8", "#dc2626"
+NAIVE, OURS, SERVED, REFUSED = "#c2410c", "#1d4ed8", "#7fb08d", "#cf222e"
 Points = Sequence[float]
 
 
@@ -20,15 +20,16 @@ def draw(naive: Any, ours: Any) -> str:
     canvas = _Canvas(seconds, shape.before, naive.resumed)
     canvas.heading(
         f"An identity provider stands still for {shape.outage:.0f} seconds",
-        "200 users with valid tokens ask a kube-apiserver every 5 s; 20 newcomers join a third into the outage",
+        f"{shape.known} users with valid tokens ask a kube-apiserver every 5 s; "
+        f"{shape.newcomers} newcomers join a third into the outage",
     )
     calls = [_counts(naive.calls, seconds), _counts(ours.calls, seconds)]
     canvas.panel("Calls to the provider, each second", max(max(each) for each in calls))
-    canvas.line(calls[0], NAIVE, f"naive webhook: {naive.calls_in_outage} during the outage", 0)
-    canvas.line(calls[1], OURS, f"this webhook: {ours.calls_in_outage}", 1)
+    canvas.line(calls[0], NAIVE, f"naive webhook: {naive.calls_in_outage} in the outage", 210)
+    canvas.line(calls[1], OURS, f"this webhook: {ours.calls_in_outage} in the outage", 0)
     fates = [_fates(telling, seconds) for telling in (naive, ours)]
     most = max(max(map(sum, zip(*fate, strict=True))) for fate in fates)
-    for name, telling, fate, color in (("naive", naive, fates[0], NAIVE), ("this", ours, fates[1], OURS)):
+    for name, telling, fate, color in (("the naive", naive, fates[0], NAIVE), ("this", ours, fates[1], OURS)):
         canvas.panel(f"Requests answered behind {name} webhook, each second", most)
         canvas.bars(*fate, color, telling.known_served)
     return canvas.finish()
@@ -65,25 +66,25 @@ class _Canvas:
         self._most = max(most, 1) * 1.1
         begin, end = (self._x(at) for at in self._outage)
         self._rect(begin, self._y, end - begin, PANEL, SHADE)
-        self._text((begin + end) / 2, self._y + PANEL - 8, "provider stopped", size=11, color=FAINT, anchor="middle")
+        self._text((begin + end) / 2, self._y + 14, "provider stopped", size=11, color=FAINT, anchor="middle")
         self._text(LEFT, self._y - 10, title, size=13, weight=600)
         for value in (0, self._round(most / 2), self._round(most)):
             self._rect(LEFT, self._height(value), WIDTH - LEFT - RIGHT, 0.5, FAINT)
             self._text(LEFT - 8, self._height(value) + 4, str(value), size=11, color=FAINT, anchor="end")
-        for at in range(0, self._seconds + 1, 15 if self._seconds > 60 else 5):
+        for at in range(0, self._seconds, 15 if self._seconds > 60 else 5):
             self._text(self._x(at), self._y + PANEL + 16, f"{at} s", size=11, color=FAINT, anchor="middle")
 
-    def line(self, values: Points, color: str, label: str, row: int) -> None:
-        """One value for each second, and its name in the panel's upper right."""
+    def line(self, values: Points, color: str, label: str, end: float) -> None:
+        """One value for each second, and its name above the panel, ending `end` from the right."""
         path = " ".join(f"{self._x(at + 0.5):.1f},{self._height(value):.1f}" for at, value in enumerate(values))
         self._parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="1.8"/>')
-        self._text(WIDTH - RIGHT, self._y - 10 - 16 * (1 - row), label, size=12, color=color, anchor="end", weight=600)
+        self._text(WIDTH - RIGHT - end, self._y - 10, label, size=12, color=color, anchor="end", weight=600)
 
     def bars(self, served: Points, refused: Points, color: str, share: float) -> None:
         """Served from below, refused on top of it."""
         width = self._x(1) - self._x(0) - 1
         for at, (good, bad) in enumerate(zip(served, refused, strict=True)):
-            self._rect(self._x(at), self._height(good), width, self._height(0) - self._height(good), color, 0.75)
+            self._rect(self._x(at), self._height(good), width, self._height(0) - self._height(good), SERVED)
             self._rect(self._x(at), self._height(good + bad), width, self._height(0) - self._height(bad), REFUSED)
         end = WIDTH - RIGHT
         self._text(
@@ -116,11 +117,10 @@ class _Canvas:
         step = 10 if value >= 20 else 1
         return max(1, round(value / step) * step)
 
-    def _rect(self, x: float, y: float, width: float, height: float, color: str, opacity: float = 1.0) -> None:
+    def _rect(self, x: float, y: float, width: float, height: float, color: str) -> None:
         if height > 0:
             self._parts.append(
-                f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{color}" '
-                f'fill-opacity="{opacity:g}"/>'
+                f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{color}"/>'
             )
 
     def _text(

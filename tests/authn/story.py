@@ -24,8 +24,6 @@ from tests.authn.naive import Naive
 from tests.authn.picture import draw
 from tests.authn.webhook import SHIPPED, Users, Webhook
 
-KNOWN = 200
-NEWCOMERS = 20
 PERIOD = 5.0
 """Each client asks the API server once in so many seconds."""
 
@@ -35,11 +33,22 @@ CACHE = "10"
 
 @dataclass(frozen=True)
 class Shape:
-    """Seconds before, during and after the outage; newcomers arrive a third into it."""
+    """Users, and seconds before, during and after the outage.
 
-    before: float = 15.0
+    Known users arrive slowly enough for the limit on strangers and are all known when it begins; newcomers arrive a
+    third into it.
+    """
+
+    known: int = 200
+    newcomers: int = 20
+    before: float = 30.0
     outage: float = 60.0
     after: float = 45.0
+
+    @classmethod
+    def short(cls) -> Shape:
+        """The same in three quarters of a minute."""
+        return cls(known=50, newcomers=10, before=8.0, outage=14.0, after=16.0)
 
 
 @dataclass(frozen=True)
@@ -71,13 +80,21 @@ class Telling:
     @property
     def known_served(self) -> float:
         """The share of known users who were let in whenever they asked during the outage."""
-        during = [each for each in self.requests if each.user < KNOWN and self.shape.before <= each.at < self.resumed]
+        during = [
+            each
+            for each in self.requests
+            if each.user < self.shape.known and self.shape.before <= each.at < self.resumed
+        ]
         refused = {each.user for each in during if not each.served}
         return 1 - len(refused) / len({each.user for each in during})
 
     def last_refusal(self, *, known: bool) -> float:
         """Seconds from the provider's return to the last refusal; 0 if there was none after it."""
-        ends = [each.at + each.seconds for each in self.requests if not each.served and (each.user < KNOWN) is known]
+        ends = [
+            each.at + each.seconds
+            for each in self.requests
+            if not each.served and (each.user < self.shape.known) is known
+        ]
         return max(0.0, max(ends, default=0.0) - self.resumed)
 
 
@@ -104,7 +121,7 @@ def tell(variant, shape: Shape) -> Telling:
         front.patience = 5.0
         webhook = Webhook(group, authority, free_port(), group.folder)
         cluster = stack.enter_context(control_plane(webhook))
-        names = [hydra.client(f"user-{number}") for number in range(KNOWN + NEWCOMERS)]
+        names = [hydra.client(f"user-{number}") for number in range(shape.known + shape.newcomers)]
         tokens = at_once(hydra.token, names, width=8)
         stack.enter_context(variant(webhook, front))
         users = Users(cluster)
@@ -122,11 +139,11 @@ class _Crowd:
         self._end = end
         self._threads: list[threading.Thread] = []
 
-    def join(self, tokens, first_user: int = 0) -> None:
-        """Newcomers with one token each, spread over the first period."""
+    def join(self, tokens, over: float, first_user: int = 0) -> None:
+        """Let users with a token each arrive evenly `over` so many seconds."""
         begin = self.now
         for number, token in enumerate(tokens):
-            at = begin + PERIOD * number / len(tokens)
+            at = begin + over * number / len(tokens)
             thread = threading.Thread(target=self._ask, args=(token, at, first_user + number), daemon=True)
             thread.start()
             self._threads.append(thread)
@@ -150,11 +167,11 @@ class _Crowd:
 
 def _live(users: Users, tokens, shape: Shape, hydra: Hydra) -> _Crowd:
     crowd = _Crowd(users, shape.before + shape.outage + shape.after)
-    crowd.join(tokens[:KNOWN])
+    crowd.join(tokens[: shape.known], shape.before * 0.8)
     time.sleep(shape.before)
     hydra.process.signal(signal.SIGSTOP)
     time.sleep(shape.outage / 3)
-    crowd.join(tokens[KNOWN:], KNOWN)
+    crowd.join(tokens[shape.known :], PERIOD, shape.known)
     time.sleep(shape.outage * 2 / 3)
     hydra.process.signal(signal.SIGCONT)
     crowd.leave()
