@@ -56,19 +56,20 @@ def service(name, port):
     }
 
 
-def probe(flag):
+def probe(flag, container_flag=None):
     """A Pod that needs no ServiceAccount to be there."""
-    spec = {"containers": [{"name": "c", "image": "c"}], "securityContext": {"runAsNonRoot": flag}}
+    container = {"name": "c", "image": "c", "securityContext": {"runAsNonRoot": container_flag}}
+    spec = {"containers": [container], "securityContext": {"runAsNonRoot": flag}}
     return {"metadata": {"name": "probe"}, "spec": {**spec, "automountServiceAccountToken": False}}
 
 
 class Webhooks:
-    """`replicas` processes, registered by the shipped configurations; `env` is theirs besides the usual."""
+    """`replicas` processes, registered by the shipped configurations."""
 
-    def __init__(self, cluster, group, *, replicas=1, env=None, sidecar=None, drain=2):
+    def __init__(self, cluster, group, *, replicas=1, drain=2, strict=False):
         self.cluster, self.group, self.drain = cluster, group, drain
         self.folder = group.folder
-        self.env = env or {}
+        self._strict = strict
         self.backends: dict[int, int] = {}
         self.processes: dict[str, Process] = {}
         self.balancer = Balancer(self.backends)
@@ -77,10 +78,8 @@ class Webhooks:
         self._numbers = iter(range(1000))
         self._sidecar = self.folder / "sidecar.yaml"
         shutil.copyfile(MANIFESTS / "base" / "sidecar.yaml", self._sidecar)
-        if sidecar:
-            template = {**yaml.safe_load(self._sidecar.read_text()), **sidecar}
-            self._sidecar.write_text(yaml.safe_dump(template))
         self._replicas = replicas
+        self._compliant = probe(None if strict else True, container_flag=True if strict else None)
 
     def __enter__(self):
         self.balancer.__enter__()
@@ -115,7 +114,7 @@ class Webhooks:
         """The API server hears of configurations by watches: rehearse until both webhooks have their say."""
         labels = {"sidecar-injection": "enabled"}
         self.cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": PROBE, "labels": labels}})
-        refused, injected = probe(None), probe(True)
+        refused, injected = probe(None), self._compliant
         until(lambda: self._rehearsed(refused) is None and self._rehearsed(injected)["spec"].get("initContainers"))
 
     def _rehearsed(self, pod):
@@ -146,7 +145,7 @@ class Webhooks:
             "TLS_KEY_FILE": str(self.folder / "tls.key"),
             "SIDECAR_TEMPLATE": str(self._sidecar),
             "DRAIN_SECONDS": str(self.drain),
-            **self.env,
+            "GUARD_STRICT": str(self._strict).lower(),
         }
         process = self.group.start(name, [sys.executable, "-m", "functions.admission"], env)
         process.wait_until(lambda: ready(health))
