@@ -57,7 +57,9 @@ class Call:
         return f"{self.method} {self.resource.path(self.namespace, self.name, self.sub)}"
 
     def dry(self) -> Call:
-        """The same write as a server-side dry run."""
+        """The same write as a server-side dry run; a DELETE says so in its body, beside which a query is not read."""
+        if self.method == "DELETE":
+            return replace(self, body={**self.body, "dryRun": ["All"]})
         return replace(self, params=(*self.params, ("dryRun", "All")))
 
 
