@@ -10,6 +10,7 @@ from functions.reconcile.session import Means
 from functions.reconcile.settings import Settings
 from functions.runtime import credentials, instruments, kube, logs, telemetry
 from functions.runtime.names import Attr
+from functions.runtime.senders import Senders
 from functions.runtime.server import Served, serve
 from functions.runtime.settings import SettingsError
 from functions.runtime.startup import Startup
@@ -51,7 +52,10 @@ def _served(settings: Settings, who: credentials.Credentials, startup: Startup) 
         traces.shutdown()
         close_metrics()
 
-    return Served(create_app(settings, means, link), close)
+    app = create_app(settings, means, link)
+    if settings.senders:
+        Senders(settings.senders, api).guard(app)
+    return Served(app, close)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from functions.runtime.senders import Expected
 from functions.runtime.settings import integer, names, read, seconds
 from functions.webapp.resources import DEFAULT_GROUP
 
@@ -19,6 +20,7 @@ class Settings:
     threads: int = 8
     deadline_seconds: float = 20.0
     body_limit: int = 256 * 1024
+    senders: Expected | None = None
 
     @classmethod
     def load(cls, environ: Mapping[str, str]) -> Settings:
@@ -29,4 +31,5 @@ class Settings:
             port=read(environ, "PORT", integer(1, 65535), cls.port),
             threads=read(environ, "RECONCILE_THREADS", integer(1, 256), cls.threads),
             deadline_seconds=read(environ, "RECONCILE_DEADLINE_SECONDS", seconds(1, 600), cls.deadline_seconds),
+            senders=Expected.load(environ),
         )

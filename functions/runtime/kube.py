@@ -138,7 +138,7 @@ class Api:
             credentials.server,
             maxsize=connections,
             retries=False,
-            headers={"user-agent": user_agent, "accept": _JSON},
+            headers={"user-agent": user_agent, "accept": f"{_JSON}, */*;q=0.1"},  # keys are application/jwk-set+json
             **credentials.tls,
         )
 

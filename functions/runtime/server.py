@@ -12,6 +12,9 @@ from gunicorn.app.base import BaseApplication
 
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where the worker's heartbeat file costs no disk
 
+DRAIN_SECONDS = 1
+"""How long clients with an open connection are still answered; they go elsewhere then."""
+
 
 @dataclass(frozen=True)
 class Served:
@@ -24,9 +27,14 @@ class Served:
 def serve(make: Callable[[], Served], *, port: int, threads: int, graceful_seconds: int = 25) -> None:
     """Serve the app on all addresses until SIGTERM; requests that run then have `graceful_seconds` to end.
 
+    Those that come then are told to come again (503).
+
     `make` is called in the worker, so that connections, threads and exporters belong to it.
     """
-    Application(make, options(port, threads, graceful_seconds)).run()
+    from functions.runtime.drain import RefusingWorker  # noqa: PLC0415 - gunicorn's worker, which only a server needs
+
+    settings = options(port, threads, graceful_seconds + DRAIN_SECONDS)
+    Application(make, {**settings, "worker_class": RefusingWorker.after(DRAIN_SECONDS)}).run()
 
 
 def options(port: int, threads: int, graceful_seconds: int) -> dict[str, Any]:

@@ -6,6 +6,8 @@ WebAppError
 │   ├── EventTooLarge           413
 │   ├── UnsupportedMediaType    415  batches, and JSON that names no CloudEvents mode
 │   └── UnknownEvent            422  a good CloudEvent of a type that is not ours
+├── Unauthenticated         401  no token, or one that proves nothing
+├── SenderNotAllowed        403  a good token of somebody who may not send
 ├── InvalidSpec                 becomes a condition of the WebApp, never an answer
 ├── TryAgain                    503  the sender keeps the event and sends it again
 │   ├── ConflictsExhausted
@@ -74,6 +76,20 @@ class UnknownEvent(BadEvent):
 
     error_type = "unknown_event"
     answer = 422
+
+
+class Unauthenticated(WebAppError):
+    """The sender did not prove who it is."""
+
+    error_type = "unauthenticated"
+    answer = 401
+
+
+class SenderNotAllowed(WebAppError):
+    """The sender proved who it is, and may not send."""
+
+    error_type = "sender_not_allowed"
+    answer = 403
 
 
 class InvalidSpec(WebAppError):

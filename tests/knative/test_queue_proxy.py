@@ -3,52 +3,16 @@
 import json
 import signal
 import threading
-import urllib.parse
 import uuid
 
-import pytest
 import urllib3
 
-from functions.dev import kubeconfig
-from functions.dev.operator import Operator
-from functions.dev.processes import LOOPBACK, ProcessGroup, free_port
-from functions.webapp.resources import DEPLOYMENT, SYSTEM_NAMESPACE
+from functions.dev.processes import free_port
+from functions.webapp.resources import DEPLOYMENT
 from tests.builders import webapp
-from tests.cluster.admin import WEBAPP, Admin, until
+from tests.cluster.admin import WEBAPP, until
 from tests.knative.kustomize import only
 from tests.knative.queueproxy import QueueProxy
-from tests.knative.valve import Valve
-
-
-@pytest.fixture(scope="module")
-def admin(cluster):
-    return Admin(cluster.kubeconfig)
-
-
-@pytest.fixture
-def apiserver(cluster):
-    with Valve(urllib.parse.urlsplit(cluster.server).port) as valve:
-        yield valve
-
-
-@pytest.fixture
-def processes():
-    with ProcessGroup() as group:
-        yield group
-
-
-@pytest.fixture
-def operator(cluster, processes):
-    return Operator(cluster, processes)
-
-
-@pytest.fixture
-def through_the_valve(cluster, apiserver):
-    """The reconciler's kubeconfig, with the API server behind the valve."""
-    original = json.loads(cluster.service_account_kubeconfig(SYSTEM_NAMESPACE, "webapp-reconciler").read_text())
-    where = {**original["clusters"][0]["cluster"], "server": f"https://{LOOPBACK}:{apiserver.port}"}
-    path = cluster.folder / f"valve-{uuid.uuid4().hex[:6]}.kubeconfig"
-    return kubeconfig.write(path, where, original["users"][0]["user"], "valve")
 
 
 def event(found):

@@ -27,6 +27,7 @@ class Valve:
 
     def __exit__(self, *_: object) -> None:
         self.open()
+        self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
     def shut(self) -> None:
@@ -42,16 +43,22 @@ class Valve:
         with suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
-                far = socket.create_connection((LOOPBACK, self._target))
-                threading.Thread(target=self._pump, args=(near, far, True), daemon=True).start()
-                threading.Thread(target=self._pump, args=(far, near, False), daemon=True).start()
+                threading.Thread(target=self._relay, args=(near,), daemon=True).start()
 
-    def _pump(self, source: socket.socket, sink: socket.socket, gated: bool) -> None:
+    def _relay(self, near: socket.socket) -> None:
+        with near, suppress(OSError), socket.create_connection((LOOPBACK, self._target)) as far:
+            back = threading.Thread(target=self._pump, args=(far, near), daemon=True)
+            back.start()
+            self._pump(near, far, gated=True)
+            back.join()
+
+    def _pump(self, source: socket.socket, sink: socket.socket, *, gated: bool = False) -> None:
         with suppress(OSError):
             while data := source.recv(65536):
                 if gated and not self._open.is_set():
                     self.waiting.set()
                     self._open.wait()
                 sink.sendall(data)
-        with suppress(OSError):
-            sink.shutdown(socket.SHUT_WR)
+        for end in (source, sink):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
