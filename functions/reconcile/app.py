@@ -39,8 +39,8 @@ def create_app(settings: Settings, means: Means, init: Link) -> Flask:
     """The WSGI app; `init` is the link to the cold start's trace, for the first request."""
     app = web.skeleton(__name__, body_limit=settings.body_limit)
     function = _Function(settings, means, init)
-    app.add_url_rule("/", "receive", function.receive, methods=["POST"])
-    app.add_url_rule("/", "allow", function.allow, methods=["OPTIONS"], provide_automatic_options=False)
+    app.add_url_rule("/", "receive", function.receive, methods=["POST"], provide_automatic_options=False)
+    app.add_url_rule("/", "allow", function.allow, methods=["OPTIONS"])
     return app
 
 
