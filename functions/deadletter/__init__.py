@@ -1,0 +1,1 @@
+"""The dead-letter sink: keeps, in its log, what failed for good."""
