@@ -5,12 +5,13 @@ import os
 import threading
 import time
 import urllib.parse
+from typing import cast
 
 import pytest
 
 from functions.dev.controlplane import ControlPlane
 from functions.dev.image import TAG, Podman
-from functions.dev.processes import LOOPBACK, free_port
+from functions.dev.processes import LOOPBACK, Process, free_port
 from functions.dev.toolchain import cache_folder
 from functions.webapp.resources import SYSTEM_NAMESPACE
 from tests.builders import asking, webapp
@@ -60,22 +61,28 @@ def apiserver(cluster):
 
 
 @pytest.fixture
-def container(podman, account, apiserver):
+def started(podman, account, apiserver):
     port = free_port()
     environ = {"PORT": str(port), "KUBERNETES_SERVICE_HOST": LOOPBACK, "KUBERNETES_SERVICE_PORT": str(apiserver.port)}
     began = time.monotonic()
     with Container(podman, TAG, MEMORY, environ, {account: TOKEN_FOLDER}) as running:
-        running.function = Function(None, port)
-        until(running.function.ready)
+        function = Function(cast("Process", running), port)
+        until(function.ready)
         print(f"\nfrom `podman run` to the first answer: {time.monotonic() - began:.2f} s")
-        yield running
-        running.function.close()
+        yield running, function
+        function.close()
 
 
 @pytest.fixture
-def sender(cluster, container):
-    cluster.kubectl("create", "namespace", namespace := f"image-{container.function.port}")
-    return Sender(cluster, Admin(cluster.kubeconfig), namespace, container.function)
+def container(started):
+    return started[0]
+
+
+@pytest.fixture
+def sender(cluster, started):
+    _, function = started
+    cluster.kubectl("create", "namespace", namespace := f"image-{function.port}")
+    return Sender(cluster, Admin(cluster.kubeconfig), namespace, function)
 
 
 def test_event_is_reconciled_inside_the_limits(sender, container):
