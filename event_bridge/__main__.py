@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import Final
 
-from event_bridge import settings
+from event_bridge import allocator, settings
 from event_bridge.process import Process
 from functions.runtime import credentials, logs, telemetry
 from functions.runtime.credentials import CredentialsError
@@ -20,17 +20,18 @@ _ENDINGS: Final = (signal.SIGTERM, signal.SIGINT)
 
 def main() -> int:
     """Exit code 0 after a signal, 2 where the environment is wrong."""
+    allocator.keep_small()
     logs.configure(os.environ)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)  # before any thread: `sigwait` below is the one to hear them
+    threading.stack_size(STACK_BYTES)
     try:
         wanted = settings.load(os.environ)
         where = credentials.load(os.environ)
+        provider = telemetry.provider("webapp-bridge", os.environ)
+        process = Process(wanted, where, telemetry.tracer(provider))
     except (SettingsError, CredentialsError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDINGS)  # before any thread: `sigwait` below is the one to hear them
-    threading.stack_size(STACK_BYTES)
-    provider = telemetry.provider("webapp-bridge", os.environ)
-    process = Process(wanted, where, telemetry.tracer(provider))
     process.start()
     signal.sigwait(_ENDINGS)
     process.stop()

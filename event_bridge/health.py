@@ -11,6 +11,8 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
+from functions.runtime.settings import SettingsError
+
 TIMEOUT_SECONDS: Final = 10.0
 
 
@@ -29,7 +31,10 @@ class HealthServer:
 
     def __init__(self, host: str, port: int, checks: Checks) -> None:
         handler = type("Handler", (_Handler,), {"checks": checks})
-        self._server = ThreadingHTTPServer((host, port), handler)
+        try:
+            self._server = ThreadingHTTPServer((host, port), handler)
+        except OSError as error:
+            raise SettingsError(f"BRIDGE_HEALTH_PORT={port}: {error}; choose a port that is free") from None
         self._server.daemon_threads = True
         self.port = self._server.server_address[1]
 

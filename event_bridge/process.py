@@ -49,7 +49,7 @@ class Process:
         self._bridge = Bridge(scopes, concurrency=settings.concurrency, figures=self._figures)
         self._lease = Lease(settings.lease, self._api) if settings.lease else None
         self._election: Election | None = None
-        self._sink: Sink | None = None
+        self._sink = Sink(settings, allowed=self._allowed) if settings.sink else None
         self._dispatcher: Dispatcher | None = None
         self._publisher: Publisher | None = None
         self._ending = threading.Event()
@@ -62,10 +62,10 @@ class Process:
         self._health.start()
         for watch in self._watches:
             watch.start()
-        if not self._settings.sink:
+        if self._sink is None:
             _log.error("K_SINK is not set: nothing is sent; bind this Deployment to its sink (SinkBinding), or set it")
             return
-        threading.Thread(target=self._run, name="resync", daemon=True).start()
+        threading.Thread(target=self._run, args=(self._sink,), name="resync", daemon=True).start()
 
     @property
     def health_port(self) -> int:
@@ -90,13 +90,12 @@ class Process:
         if self._sink:
             self._sink.close()
 
-    def _run(self) -> None:
+    def _run(self, sink: Sink) -> None:
         cluster = self._settings.cluster or self._cluster()
         if self._ending.is_set():
             return
         snapshot = self._bridge.snapshot
-        self._sink = Sink(self._settings, allowed=self._allowed)
-        self._publisher = Publisher(self._settings, self._sink, self._tracer, cluster=cluster, snapshot=snapshot)
+        self._publisher = Publisher(self._settings, sink, self._tracer, cluster=cluster, snapshot=snapshot)
         send = Sender(self._bridge, self._publisher, self._figures)
         self._dispatcher = Dispatcher(self._bridge, send, limit=self._settings.concurrency)
         self._dispatcher.start()
@@ -129,7 +128,10 @@ class Process:
         return self._lease is None or self._lease.holds
 
     def _complaints_of_life(self) -> list[str]:
-        return [f"the watch of {watch.resource.plural} does not move" for watch in self._watches if not watch.is_well]
+        found = [f"the watch of {watch.resource.plural} does not move" for watch in self._watches if not watch.is_well]
+        if self._election and not self._election.is_alive() and not self._ending.is_set():
+            found.append("nobody renews the lease")
+        return found
 
     def _complaints(self) -> list[str]:
         found = [watch.failure for watch in self._watches if watch.failure]

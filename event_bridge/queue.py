@@ -24,6 +24,7 @@ REST_SECONDS: Final = 1.0
 """How long a WebApp waits until the watch shows what its last run wrote: the next snapshot has it (KEP-5647)."""
 
 EXPECT_SECONDS: Final = 60.0
+WITHDRAWN_SECONDS: Final = 0.5
 Writes = AbstractSet[Write]
 _NONE: Final[Writes] = frozenset()
 _Place = tuple[float, int, str]
@@ -137,8 +138,9 @@ class Queue:
         self._settle(delivery.key, backlog, now)
 
     def withdraw(self, delivery: Delivery, now: float) -> None:
-        """It was not sent after all, because this process must not send just now: it waits as before."""
+        """It was not sent after all, because this process must not send just now: it waits a moment more."""
         backlog = self._land(delivery, now, keep=delivery.epoch == self._epoch)
+        backlog.due = now + WITHDRAWN_SECONDS
         self._settle(delivery.key, backlog, now)
 
     def resend(self, key: str, now: float) -> int:

@@ -16,6 +16,7 @@ from event_bridge import answer
 from event_bridge.answer import Answer
 from event_bridge.settings import Settings
 from functions.runtime.credentials import RotatingFile
+from functions.runtime.settings import SettingsError
 
 TRUST_BUNDLES: Final = Path("/knative-custom-certs")
 """Where Knative mounts further certificate authorities."""
@@ -89,7 +90,10 @@ def _trust(ca_certs: str) -> ssl.SSLContext:
     """The system's authorities, those that Knative names, and those that it mounts."""
     context = ssl.create_default_context()
     if ca_certs:
-        context.load_verify_locations(cadata=ca_certs)
+        try:
+            context.load_verify_locations(cadata=ca_certs)
+        except (ssl.SSLError, ValueError) as error:
+            raise SettingsError(f"K_CA_CERTS: {error}; it must hold certificates in PEM") from None
     for bundle in sorted(TRUST_BUNDLES.glob("*.pem")):
         context.load_verify_locations(cafile=bundle)
     return context

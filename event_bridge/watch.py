@@ -25,12 +25,15 @@ from event_bridge.pruning import Pruner
 from event_bridge.settings import Settings
 from functions.runtime.kube import Api, Call, LineStream
 from functions.webapp.contract import Cause
-from functions.webapp.errors import ApiError, Expired, Forbidden, NotFound, from_status
+from functions.webapp.errors import ApiError, Expired, Forbidden, NotFound, Unavailable, from_status
 
 PAGE: Final = 100
 LIST_SECONDS: Final = 30.0
 BACKOFF: Final = Backoff(0.5, 30.0)
 HEALTHY_SECONDS: Final = 60.0
+SHORT_SECONDS: Final = 1.0
+"""A watch that ends sooner and says nothing is a failure, as in client-go; otherwise the two would chase each other."""
+
 TIMEOUTS: Final = (240, 480)
 """The API server ends a watch after a random time in between, so that watches do not all end together."""
 
@@ -82,7 +85,12 @@ class Watch(threading.Thread):
                     self._list()
                 reason = self._follow()
                 failures = 0
-            except ApiError as error:
+            except (ApiError, ValueError, LookupError, TypeError) as found:
+                error = (
+                    found
+                    if isinstance(found, ApiError)
+                    else Unavailable(f"this is no answer of an API server: {found!r}")
+                )
                 failures = 1 if time.monotonic() - began > HEALTHY_SECONDS else failures + 1
                 reason = self._failed(error)
                 if not (isinstance(error, Expired) and failures == 1):
@@ -127,15 +135,20 @@ class Watch(threading.Thread):
         self._stream = self._api.stream(call, idle=self._idle_seconds)
         self._recovered()
         self._hear()
+        began, silent = time.monotonic(), True
         try:
             for line in self._stream:
-                self._apply(json.loads(line))
+                self._apply(line)
                 self._hear()
+                silent = False
         finally:
             self._stream = None
+        if silent and time.monotonic() - began < SHORT_SECONDS and not self._ending.is_set():
+            raise Unavailable("the watch ended at once, without a word")
         return "ended"
 
-    def _apply(self, event: dict[str, Any]) -> None:
+    def _apply(self, line: bytes) -> None:
+        event: dict[str, Any] = json.loads(line)
         kind, obj = event["type"], event["object"]
         match kind:
             case "ADDED" | "MODIFIED":
