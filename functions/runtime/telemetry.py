@@ -6,7 +6,9 @@ still carry ids, so that answers and logs can name a trace. Telemetry never chan
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 
@@ -26,6 +28,7 @@ from functions.webapp.errors import WebAppError
 PACKAGE = "webapp-operator"
 _propagator = TraceContextTextMapPropagator()
 _EXPORT_TIMEOUT_SECONDS = 2
+_CLOSE_SECONDS = 1.0
 _FAAS = {"faas.name": "K_SERVICE", "faas.version": "K_REVISION", "faas.instance": "HOSTNAME"}
 
 
@@ -41,9 +44,24 @@ def provider(service: str, environ: Mapping[str, str]) -> TracerProvider:
     from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415 - as above
 
     sampler = LinkAware(read(environ, "OTEL_TRACES_SAMPLER_ARG", share, 1.0))
-    made = TracerProvider(resource=resource(service, environ), sampler=sampler, shutdown_on_exit=False)
+    made = _Provider(resource=resource(service, environ), sampler=sampler, shutdown_on_exit=False)
     made.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(timeout=_EXPORT_TIMEOUT_SECONDS)))
     return made
+
+
+class _Provider(TracerProvider):
+    def shutdown(self) -> None:
+        close(super().shutdown)
+
+
+def close(*shutdowns: Callable[[], object]) -> None:
+    """Hand over what is buffered, all signals at once, but give up after 1 s: no collector keeps a process alive."""
+    threads = [threading.Thread(target=shutdown, daemon=True) for shutdown in shutdowns]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + _CLOSE_SECONDS
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
 
 
 def endpoint(environ: Mapping[str, str], signal: str) -> str:
