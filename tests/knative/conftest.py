@@ -36,7 +36,7 @@ def admin(cluster: ControlPlane) -> Admin:
 @pytest.fixture
 def apiserver(cluster: ControlPlane) -> Iterator[Valve]:
     """A way to the API server that can be shut."""
-    with Valve(urllib.parse.urlsplit(cluster.server).port) as valve:
+    with Valve(urllib.parse.urlsplit(cluster.server).port or 443) as valve:
         yield valve
 
 

@@ -17,7 +17,8 @@ def test_function_that_ends_finishes_its_request_and_sends_new_ones_elsewhere(
     url = operator.start_function({"KUBECONFIG": str(through_the_valve)})
     found = admin.create(WEBAPP, webapp(namespace=namespace))
     apiserver.shut()
-    answers, others = [], []
+    answers: list[urllib3.BaseHTTPResponse] = []
+    others: list[urllib3.BaseHTTPResponse] = []
     headers = {"content-type": "application/cloudevents+json"}
 
     def post():

@@ -74,7 +74,8 @@ def test_pod_that_ends_answers_what_it_has_begun_and_what_still_comes(
     proxy = QueueProxy(processes, only(cluster, "direct", "Service"), port)
     early, late = (admin.create(WEBAPP, webapp(name=name, namespace=namespace)) for name in ("early", "late"))
     apiserver.shut()
-    answers, drained = {}, []
+    answers: dict[str, int] = {}
+    drained: list[int] = []
     begun = threading.Thread(target=lambda: answers.update(early=post(proxy, early).status))
     begun.start()
     assert apiserver.waiting.wait(10)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,7 @@ def webhooks(cluster: ControlPlane) -> Iterator[None]:
             }
             group.start(part, [program, "--disable-ha"], environment)
         for part, probe in PROBES.items():
-            group[part].wait_until(lambda probe=probe: _answers(cluster, probe), 60)
+            group[part].wait_until(partial(_answers, cluster, probe), 60)
         yield
 
 
@@ -59,7 +60,7 @@ PROBES = {
 def _install(cluster: ControlPlane, part: str, folder: Path) -> None:
     namespace = f"knative-{part}"
     crds, maps = _documents(folder / "crds"), _documents(folder / "configmaps")
-    empty = [
+    empty: list[dict[str, Any]] = [
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}}
         for name in UNPUBLISHED[part]
     ]
