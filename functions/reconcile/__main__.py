@@ -47,15 +47,10 @@ def _served(settings: Settings, who: credentials.Credentials, startup: Startup) 
     link = startup.finish(tracer, SERVICE)
     measured.init.record(startup.seconds, {Attr.FAAS_TRIGGER: TRIGGER})
     measured.coldstarts.add(1, {Attr.FAAS_TRIGGER: TRIGGER})
-
-    def close() -> None:
-        traces.shutdown()
-        close_metrics()
-
     app = create_app(settings, means, link)
     if settings.senders:
         Senders(settings.senders, api).guard(app)
-    return Served(app, close)
+    return Served(app, lambda: telemetry.close(traces.shutdown, close_metrics))
 
 
 if __name__ == "__main__":

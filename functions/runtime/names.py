@@ -22,6 +22,7 @@ class Span:
     RECONCILE: Final = "reconcile WebApp"  #: function: one WebApp made what its spec says
     DECIDE: Final = "decide"  #: function: the plan from what is live; absent where the snapshot ended the matter
     INIT: Final = "init"  #: function: a cold start, a trace of its own; `import`, `settings` and `app` below it
+    AUTHENTICATE: Final = "POST /authenticate"  #: authentication webhook: one TokenReview
 
 
 class Attr:
@@ -60,7 +61,7 @@ class Attr:
     COALESCED: Final = "webapp.coalesced"  #: how many changes this event stands for
     EVENT_AGE: Final = "webapp.event.age_ms"  #: from seeing the change to handling it: queue, delivery and cold start
     OUTCOME: Final = "webapp.outcome"  #: created, updated, unchanged, blocked, deleting, gone, stale, ignored, failed
-    REASON: Final = "webapp.reason"  #: reason of the WebApp's Ready condition, or of what blocks it
+    REASON: Final = "webapp.reason"  #: reason of the Ready condition, what blocks it, or why there is no event
     ATTEMPT: Final = "webapp.attempt"  #: which attempt an API call belongs to, or how many conflicts there were so far
     ATTEMPTS: Final = "webapp.attempts"  #: how often the plan was made: conflicts + 1
     PLAN: Final = "webapp.plan"  #: what was decided, such as `create Deployment, update status`
@@ -74,6 +75,12 @@ class Attr:
     ADMISSION_OPERATION: Final = "webapp.admission.operation"  #: admission: CREATE or UPDATE
     ADMISSION_DECISION: Final = "webapp.admission.decision"  #: admission: allowed, patched or denied
     ADMISSION_REASON: Final = "webapp.admission.reason"  #: admission: why, from one closed list
+    USER_HASH: Final = "user.hash"  #: authentication: the user, by the first half of a SHA-256
+    AUTHN_DECISION: Final = "webapp.authn.decision"  #: authentication: authenticated, refused or unavailable
+    AUTHN_SOURCE: Final = "webapp.authn.source"  #: authentication: provider, cache, stale or local
+    AUTHN_REFUSAL: Final = "webapp.authn.refusal"  #: authentication: why a token is no good, from one closed list
+    AUTHN_COVERS: Final = "webapp.authn.covers"  #: authentication: the failure that a stale answer covers
+    AUTHN_BREAKER: Final = "webapp.authn.breaker"  #: authentication: closed, half_open or open
     CONDITION_FROM: Final = "webapp.condition.from"  #: reason of the Ready condition before
     CONDITION_TO: Final = "webapp.condition.to"  #: reason of the Ready condition after
 
