@@ -34,7 +34,7 @@ def main() -> None:
     logs.configure(os.environ)
     try:
         settings = Settings.load(os.environ)
-        profile = _profile(os.environ, settings)
+        profile = serving_profile(os.environ, settings)
         callers = Callers(settings.caller_names, SecretFile(settings.caller_token) if settings.caller_token else None)
         credential = _credential(settings.provider)
     except SettingsError as error:
@@ -59,7 +59,7 @@ def main() -> None:
     extension.serve(make, profile)
 
 
-def _profile(environ: Mapping[str, str], settings: Settings) -> Profile:
+def serving_profile(environ: Mapping[str, str], settings: Settings) -> Profile:
     """The TLS profile, with a thread for each request that may wait and some to spare."""
     needed = settings.limits.calls + settings.limits.waiters + SPARE_THREADS
     profile = Profile.load({**environ, "SERVER_THREADS": environ.get("SERVER_THREADS") or str(needed)})

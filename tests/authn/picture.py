@@ -25,7 +25,7 @@ def draw(naive: Any, ours: Any) -> str:
     )
     calls = [_counts(naive.calls, seconds), _counts(ours.calls, seconds)]
     canvas.panel("Calls to the provider, each second", max(max(each) for each in calls))
-    canvas.line(calls[0], NAIVE, f"naive webhook: {naive.calls_in_outage} in the outage", 210)
+    canvas.line(calls[0], NAIVE, f"naive webhook: {naive.calls_in_outage} in the outage", 225)
     canvas.line(calls[1], OURS, f"this webhook: {ours.calls_in_outage} in the outage", 0)
     fates = [_fates(telling, seconds) for telling in (naive, ours)]
     most = max(max(map(sum, zip(*fate, strict=True))) for fate in fates)
@@ -88,15 +88,15 @@ class _Canvas:
             self._rect(self._x(at), self._height(good + bad), width, self._height(0) - self._height(bad), REFUSED)
         end = WIDTH - RIGHT
         self._text(
-            end - 90,
+            end - 104,
             self._y - 10,
-            f"{share:.0%} of known users never refused in the outage",
+            f"{share:.0%} of known users served throughout the outage",
             size=12,
             color=color,
             anchor="end",
             weight=600,
         )
-        self._text(end, self._y - 10, "red: refused", size=12, color=REFUSED, anchor="end")
+        self._text(end, self._y - 10, "refused in red", size=12, color=REFUSED, anchor="end")
 
     def finish(self) -> str:
         height = self._y + PANEL + 36

@@ -183,7 +183,7 @@ def report(name: str, telling: Telling) -> str:
     known, new = (telling.last_refusal(known=each) for each in (True, False))
     return (
         f"{name}: {telling.calls_in_outage} provider calls during the outage; "
-        f"{telling.known_served:.1%} of known users never refused; "
+        f"{telling.known_served:.1%} of known users served throughout; "
         f"last refusal after the provider's return: {known:.1f} s for known users, {new:.1f} s for newcomers"
     )
 

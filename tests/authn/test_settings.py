@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from functions.authn.__main__ import _profile
+from functions.authn.__main__ import serving_profile
 from functions.authn.settings import Settings
 from functions.dev.certificates import CertificateAuthority
 from functions.runtime.settings import SettingsError
@@ -73,6 +73,6 @@ def test_threads_suffice_for_everybody_who_may_wait(tmp_path):
     pair = CertificateAuthority(tmp_path, "ca").issue("authn", hosts=["localhost"])
     tls = {"TLS_CERT_FILE": str(pair.certificate), "TLS_KEY_FILE": str(pair.key)}
     settings = Settings.load(LEAST)
-    assert _profile({**LEAST, **tls}, settings).threads == 88
+    assert serving_profile({**LEAST, **tls}, settings).threads == 88
     with pytest.raises(SettingsError, match="SERVER_THREADS=16: must be at least 88"):
-        _profile({**LEAST, **tls, "SERVER_THREADS": "16"}, settings)
+        serving_profile({**LEAST, **tls, "SERVER_THREADS": "16"}, settings)
