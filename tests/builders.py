@@ -88,6 +88,12 @@ def complaining(type_: str, status: str, reason: str, message: str) -> Adjective
     return with_status(conditions=[told])
 
 
+def places(found: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path of everything inside a JSON value."""
+    inner = found.items() if isinstance(found, dict) else enumerate(found) if isinstance(found, list) else ()
+    return [place for name, value in inner for place in [(*path, name), *places(value, (*path, name))]]
+
+
 def someone_elses(child: Raw) -> Raw:
     """A child that another object controls."""
     (reference,) = child["metadata"]["ownerReferences"]

@@ -23,8 +23,10 @@ from tests.builders import asking, with_meta
 from tests.cluster.admin import WEBAPP, Admin, Raw, until
 
 RECONCILER = f"system:serviceaccount:{SYSTEM_NAMESPACE}:webapp-reconciler"
-STRUCTURED = {"content-type": "application/cloudevents+json"}
-REPORT = {"prefer": "return=representation"}
+STRUCTURED = {"content_type": "application/cloudevents+json"}
+FUZZ_SECONDS = 30 if os.environ.get("CI") == "true" else 5
+"""How long a test of the running function may try what it draws at random."""
+
 _REAL: Any = object()
 
 
@@ -213,4 +215,3 @@ class Sender:
 def _told(request: Raw) -> str:
     ref = request["objectRef"]
     return f"{request['verb']} {'/'.join(filter(None, (ref['resource'], ref.get('subresource'))))}"
-

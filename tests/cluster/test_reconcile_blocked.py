@@ -104,10 +104,10 @@ def test_an_admission_policy_that_denies_is_quoted(sender):
         sender.apply(webapp(replicas=0))
 
         def denied() -> bool:  # policies come into force by a watch
-            outcome = sender.send().outcome
-            if outcome != "blocked":
-                sender.admin.delete(DEPLOYMENT, sender.namespace, "web")
-            return outcome == "blocked"
+            if sender.send().outcome == "blocked":
+                return True
+            sender.admin.delete(DEPLOYMENT, sender.namespace, "web")
+            return False
 
         until(denied)
         status, reason, message = sender.condition("Ready")

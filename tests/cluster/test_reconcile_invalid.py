@@ -66,7 +66,10 @@ def schema(admin: Admin, namespace: str) -> Iterator[Schema]:
     [
         ({"port": 70000}, "spec.port: 70000 must be at most 65535"),
         ({"env": [{"name": "A", "value": 5}]}, "spec.env[0].value: must be a string: put it in quotes"),
-        ({"tlsSecretName": "tls"}, 'spec.tlsSecretName: "tls" must not be set without host: set spec.host or remove it'),
+        (
+            {"tlsSecretName": "tls"},
+            'spec.tlsSecretName: "tls" must not be set without host: set spec.host or remove it',
+        ),
         ({"image": None}, "spec.image: must be set"),
     ],
     ids=str,

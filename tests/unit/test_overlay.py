@@ -14,7 +14,7 @@ from functions.webapp import desired, model
 from functions.webapp.overlay import Keyed, Quantity, Whole, operations, render
 from functions.webapp.resources import DEPLOYMENT, INGRESS, SERVICE
 from tests import json_patch
-from tests.builders import WEBAPP, children, stored, webapp
+from tests.builders import WEBAPP, children, places, stored, webapp
 
 names = st.sampled_from(["a", "b", "c/d", "e~f", "name"])
 scalars = st.booleans() | st.integers(-3, 3) | st.text(string.ascii_letters, max_size=3)
@@ -123,12 +123,6 @@ def lived_in() -> list[tuple[dict[str, Any], Any]]:
             real["spec"]["template"]["spec"]["containers"].insert(0, SIDECAR)
         found.append((real, asked[resource]))
     return found
-
-
-def places(found: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The path of everything inside a JSON value."""
-    inner = found.items() if isinstance(found, dict) else enumerate(found) if isinstance(found, list) else ()
-    return [place for name, value in inner for place in [(*path, name), *places(value, (*path, name))]]
 
 
 @st.composite

@@ -23,13 +23,13 @@ from tests.builders import (
     described,
     hosted,
     paused,
+    places,
     someone_elses,
     stored,
     webapp,
     with_meta,
 )
 from tests.schema_values import json_values
-from tests.unit.test_overlay import places
 
 NOTHING: Observed = dict.fromkeys(OWNED)
 
