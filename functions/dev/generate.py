@@ -14,6 +14,7 @@ from typing import Any
 
 import yaml
 
+from functions.dev import install
 from functions.webapp.crd import crd
 from functions.webapp.resources import DEFAULT_GROUP
 
@@ -28,6 +29,7 @@ def _yaml(source: str, *documents: dict[str, Any]) -> str:
 
 FILES: Sequence[tuple[Path, Callable[[], str]]] = [
     (Path("knative/base/crd.yaml"), lambda: _yaml("functions/webapp/model.py", crd(DEFAULT_GROUP))),
+    (Path("knative/install.yaml"), lambda: _yaml("knative/overlays/direct", *install.manifests(ROOT / "knative"))),
 ]
 """Each generated file, relative to the root of the repository, and what produces its text."""
 

@@ -1,6 +1,7 @@
 """Knative's real webhooks and our offline lint: one verdict on what we ship, and on the mistakes people make."""
 
 import pytest
+import yaml
 
 from functions.dev.cluster import KubectlError
 from functions.dev.manifestlint import complaints
@@ -30,6 +31,14 @@ def test_profile_is_accepted_without_a_warning(knative, tmp_path, profile):
     folder = composed(tmp_path, profile)
     assert complaints(manifests(knative, folder)) == []
     assert tried(knative, built(knative, folder))
+
+
+def test_install_file_is_the_direct_overlay(knative):
+    def ordered(found):
+        return sorted(found, key=lambda each: (each["kind"], each["metadata"]["name"]))
+
+    shipped = list(yaml.safe_load_all((FOLDER / "install.yaml").read_text()))
+    assert ordered(shipped) == ordered(manifests(knative, FOLDER / "overlays" / "direct"))
 
 
 def test_every_kind_of_a_knative_api_is_one_that_a_webhook_looks_at(knative):
