@@ -23,7 +23,7 @@ from functions.authn.callers import Callers
 from functions.authn.gate import Answer, Source
 from functions.authn.measures import Measures
 from functions.authn.review import MalformedReview, Review
-from functions.authn.verdict import Active, Failure
+from functions.authn.verdict import Active, Failure, Inactive
 from functions.runtime import telemetry, web
 from functions.runtime.names import Attr
 from functions.runtime.names import Span as SpanName
@@ -104,12 +104,12 @@ class Webhook:
         if answer.source is Source.STALE:
             self._measures.stale.inc()
         told: dict[str, str] = {Attr.AUTHN_SOURCE: answer.source, Attr.AUTHN_BREAKER: self._authenticator.state()}
+        if outcome == "refused":
+            told[Attr.AUTHN_REFUSAL] = answer.result.why if isinstance(answer.result, Inactive) else "audience"
         if isinstance(answer.result, Active):
             told[Attr.USER_HASH] = hashlib.sha256(answer.result.identity.username.encode()).hexdigest()[:16]
         elif isinstance(answer.result, Failure):
             telemetry.failed(span, answer.result.fault, answer.result.fault.text)
-        else:
-            told[Attr.AUTHN_REFUSAL] = answer.result.why if outcome == "refused" else ""
         if answer.covers:
             told[Attr.AUTHN_COVERS] = answer.covers
         span.set_attributes({Attr.AUTHN_DECISION: outcome, **told})

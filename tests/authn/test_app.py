@@ -82,6 +82,12 @@ def test_decision_is_counted_and_its_user_only_hashed(rig):
     assert answer.headers["traceresponse"]
 
 
+def test_token_for_another_audience_is_refused_and_the_span_says_why(rig):
+    rig.says = {"sub": "jane", "aud": ["b"]}
+    assert rig.post().json["status"] == {"authenticated": False}
+    assert rig.span()["webapp.authn.refusal"] == "audience"
+
+
 def test_unknown_caller_is_answered_401_and_nobody_is_asked(rig):
     asked = rig.asked
     assert rig.post(authorization="Bearer wrong").status_code == 401
