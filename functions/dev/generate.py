@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from functions.dev import install
+from functions.dev import alerts, dashboard, glossary, install
 from functions.webapp.crd import crd
 from functions.webapp.resources import DEFAULT_GROUP
 
@@ -30,6 +31,9 @@ def _yaml(source: str, *documents: dict[str, Any]) -> str:
 FILES: Sequence[tuple[Path, Callable[[], str]]] = [
     (Path("knative/base/crd.yaml"), lambda: _yaml("functions/webapp/model.py", crd(DEFAULT_GROUP))),
     (Path("knative/install.yaml"), lambda: _yaml("knative/overlays/direct", *install.manifests(ROOT / "knative"))),
+    (Path("knative/observability/dashboard.json"), lambda: json.dumps(dashboard.dashboard(), indent=1) + "\n"),
+    (Path("knative/observability/alerts.yaml"), lambda: _yaml("functions/dev/alerts.py", alerts.rules())),
+    (Path("docs/tracing.md"), lambda: glossary.page((ROOT / "docs/tracing.md").read_text(encoding="utf-8"))),
 ]
 """Each generated file, relative to the root of the repository, and what produces its text."""
 

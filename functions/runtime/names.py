@@ -30,7 +30,7 @@ class Attr:
 
     ERROR_TYPE: Final = "error.type"  #: what went wrong, from one closed list; only where something failed
     HTTP_METHOD: Final = "http.request.method"  #: GET, POST, …
-    HTTP_RESEND: Final = "http.request.resend_count"  #: the how-manieth repetition this attempt is; absent on the first
+    HTTP_RESEND: Final = "http.request.resend_count"  #: how often it was sent before; absent on the first attempt
     HTTP_ROUTE: Final = "http.route"  #: the path that the function serves
     HTTP_STATUS: Final = "http.response.status_code"  #: the answer
     URL_FULL: Final = "url.full"  #: what was asked
@@ -123,7 +123,6 @@ class Metric:
     WATCH_RESTARTS: Final = "webapp_bridge_watch_restarts"
     WATCH_AGE: Final = "webapp_bridge_watch_age_seconds"
     COALESCED: Final = "webapp_bridge_coalesced"
-    SUPPRESSED: Final = "webapp_bridge_suppressed"
     SENT: Final = "webapp_bridge_sent"
     RETRIED: Final = "webapp_bridge_retried"
     PARKED: Final = "webapp_bridge_parked"
