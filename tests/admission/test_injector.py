@@ -3,7 +3,7 @@
 import copy
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 
 from functions.admission.guard import Guard
 from functions.admission.inject import Injector
@@ -13,6 +13,7 @@ from tests import json_patch
 from tests.admission.pods import BY_NAME, CASES, CLASSIC, INJECTOR, MARKER, PODS, TEMPLATE
 
 NAME = TEMPLATE.name
+patient = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def injected(pod, injector=INJECTOR):
@@ -54,6 +55,7 @@ def test_second_pass_changes_nothing(case, injector):
     assert count <= 1
 
 
+@patient
 @given(PODS)
 def test_any_pod_is_patched_once_and_keeps_what_is_its_own(pod):
     for injector in (INJECTOR, CLASSIC):
@@ -62,6 +64,7 @@ def test_any_pod_is_patched_once_and_keeps_what_is_its_own(pod):
         assert without_ours(once) == without_ours(pod)
 
 
+@patient
 @given(PODS)
 def test_verdict_of_the_guard_does_not_change_by_injection(pod):
     for guard in (Guard("g"), Guard("g", strict=True)):
