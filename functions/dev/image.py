@@ -1,8 +1,8 @@
-"""The container image on a machine that may have no registry: `python -m functions.dev.image [--tag TAG] [--save FILE]`.
+"""The image on a machine that may have no registry: `python -m functions.dev.image [--tag TAG] [--save FILE]`.
 
-`make image` is enough where docker or podman can pull the base image. Here podman works in a storage of its own below the
-cache folder, and where nothing can be pulled the base is bootstrapped from Debian packages (mmdebstrap), under the name
-that the Dockerfile asks for.
+`make image` is enough where docker or podman can pull the base image. Here podman works in a storage of its own below
+the cache folder, and where nothing can be pulled the base is bootstrapped from Debian packages (mmdebstrap), under the
+name that the Dockerfile asks for.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ PACKAGES = "ca-certificates,python3,python3-venv,python3-pip"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 TRIM = (
     'rm -f "$1"/usr/lib/python3.*/EXTERNALLY-MANAGED; ln -sf python3 "$1"/usr/bin/python; '
-    'rm -rf "$1"/usr/share/doc/* "$1"/usr/share/man/* "$1"/usr/share/locale/* "$1"/var/cache/apt/* "$1"/var/lib/apt/lists/*'
+    'rm -rf "$1"/usr/share/doc/* "$1"/usr/share/man/* "$1"/usr/share/locale/*; '
+    'rm -rf "$1"/var/cache/apt/* "$1"/var/lib/apt/lists/*'
 )
 CONFIGURATION = """\
 [containers]

@@ -9,6 +9,9 @@ import subprocess
 import sys
 
 PROJECT = "pyproject.toml"
+BUILD = "hatchling>=1.27\n"
+"""What `build` pins, read from standard input."""
+
 SETS = {
     "base": [PROJECT],
     "cli": ["--extra", "cli", PROJECT],
@@ -22,10 +25,9 @@ def main() -> None:
     """Write requirements/*.txt; uv must be on the PATH."""
     for name, what in SETS.items():
         command = ["uv", "pip", "compile", "--quiet", "--upgrade", "--generate-hashes", *what]
+        command += ["--output-file", f"requirements/{name}.txt"]
         try:
-            subprocess.run(
-                [*command, "--output-file", f"requirements/{name}.txt"], input="hatchling>=1.27\n", text=True, check=True
-            )
+            subprocess.run(command, input=BUILD, text=True, check=True)
         except FileNotFoundError:
             sys.exit("make lock: uv is needed; install it with `pip install uv`")
 

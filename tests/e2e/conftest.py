@@ -23,5 +23,7 @@ def platform(existing: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Ite
     found = Platform(existing, folder, Asked.load())
     existing.kubectl("create", "namespace", found.namespace)
     yield found
+    for namespace in (found.namespace, "webapp-system"):  # their graces would take minutes
+        existing.kubectl("delete", "pods", "--all", "-n", namespace, "--grace-period=0", "--force")
     existing.kubectl("delete", "namespace", found.namespace, "webapp-system", "--ignore-not-found", "--timeout=120s")
     existing.kubectl("delete", "-k", str(folder), "--ignore-not-found", "--timeout=120s")
