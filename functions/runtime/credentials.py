@@ -75,7 +75,12 @@ class RotatingFile:
 
 
 def _from_kubeconfig(path: str | None, context: str | None) -> Credentials:
-    from kubernetes import client, config  # noqa: PLC0415 - 19 MiB that a pod must not pay
+    try:
+        from kubernetes import client, config  # noqa: PLC0415 - 19 MiB that a pod must not pay
+    except ModuleNotFoundError as error:
+        raise CredentialsError(
+            "a kubeconfig needs the kubernetes package, which the image leaves out: run as a pod, or outside the image"
+        ) from error
 
     found = client.Configuration()
     try:
