@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from functions.cli.output import Format, Group, Output, console, table
+from functions.cli.output import Format, Group, Output, console, table, writable
 from functions.webapp.resources import DEFAULT_GROUP
 
 if TYPE_CHECKING:
@@ -91,7 +91,9 @@ def dev(
     with ExitStack() as stack:
         tracing = _tracing(stack)
         where = ExistingCluster(kubeconfig) if kubeconfig else ControlPlane()
-        bench = stack.enter_context(Workbench(where, group, record, tracing.settings if tracing else None))
+        bench = stack.enter_context(
+            Workbench(where, group, record and writable(record, "--record"), tracing.settings if tracing else None)
+        )
         _welcome(bench, tracing)
         pointed = False
 

@@ -28,14 +28,27 @@ class Format(StrEnum):
 
 
 Output = Annotated[Format, typer.Option("--output", "-o", help="text for people, json for scripts.")]
+
+
+def _group(text: str) -> str:
+    from functions.webapp.fields import SUBDOMAIN, matches
+
+    if "." not in text or not matches(SUBDOMAIN, text):
+        raise typer.BadParameter(f"{text!r} is not an API group: a DNS name with a dot, such as platform.example.com")
+    return text
+
+
 Group = Annotated[
-    str, typer.Option("--group", "-g", envvar="WEBAPP_API_GROUP", help="API group of the WebApps.", metavar="GROUP")
+    str,
+    typer.Option(
+        "--group", "-g", envvar="WEBAPP_API_GROUP", help="API group of the WebApps.", metavar="GROUP", callback=_group
+    ),
 ]
 Source = Annotated[str, typer.Argument(metavar="FILE", help="Events in JSON, one after another; - is standard input.")]
 
 
 class NoFile(WebAppError):
-    """A file cannot be read; the message names it."""
+    """A file cannot be read or written; the message names it."""
 
     error_type = "no_file"
 
@@ -69,6 +82,15 @@ def table(
 def document(value: Any) -> None:
     """Print one JSON document."""
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def writable(path: Path, option: str) -> Path:
+    """The path of a file that can be appended to; it is there afterwards. Raises NoFile, which names the option."""
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise NoFile(f"{option} {str(path)!r}: {error.strerror}; name a file that can be written") from None
+    return path
 
 
 def text_of(source: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from functions.cli.output import Format, Output, Source, console, document, table, text_of
+from functions.cli.output import Format, Output, Source, console, document, table, text_of, writable
 
 if TYPE_CHECKING:
     from cloudevents.core.v1.event import CloudEvent
@@ -41,7 +41,7 @@ def record(
         else:
             typer.echo(f"{event.get_type()} {event.get_subject()} -> {answer.status} {answer.outcome} {answer.ms} ms")
 
-    with out.open("ab", buffering=0) as kept, Tap(to, keep, port=listen) as tap:
+    with writable(out, "--out").open("ab", buffering=0) as kept, Tap(to, keep, port=listen) as tap:
         typer.echo(f"listening on {tap.url}, passing on to {to}, recording to {out}", err=True)
         signals.await_end()
 

@@ -47,7 +47,7 @@ def entries(text: str, name: str) -> Iterator[Entry]:
         line += text.count("\n", position, start)
         try:
             _, end = decoder.raw_decode(text, start)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             where = error.lineno if isinstance(error, json.JSONDecodeError) else line
             raise RecordingError(f"{name}:{where}: is not JSON: {error}") from None
         yield Entry(line, text[start:end])

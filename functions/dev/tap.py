@@ -22,6 +22,12 @@ Seen = Callable[[CloudEvent, Answer], None]
 _HOP = frozenset({"connection", "content-length", "date", "host", "keep-alive", "server", "transfer-encoding"})
 
 
+class PortTaken(WebAppError):
+    """The tap cannot listen there; the message names the port."""
+
+    error_type = "port_taken"
+
+
 class Tap:
     """Listens on a loopback port and passes every POST on to one URL; a context manager.
 
@@ -34,7 +40,10 @@ class Tap:
         self._seen = seen
         self._report = report
         self._turn = threading.Lock()
-        self._server = _Server((LOOPBACK, port), self)
+        try:
+            self._server = _Server((LOOPBACK, port), self)
+        except OSError as error:
+            raise PortTaken(f"port {port}: {error.strerror}; name another one, or 0 for any that is free") from None
         self.url = f"http://{LOOPBACK}:{self._server.server_address[1]}/"
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
 

@@ -1,6 +1,7 @@
 """The command line as a whole: what it is called, what it imports, what it prints where."""
 
 import json
+import re
 import subprocess
 import sys
 from importlib.metadata import version
@@ -46,6 +47,13 @@ def test_crd_is_printed_for_any_group(run):
 def test_group_may_come_from_the_environment(run, monkeypatch):
     monkeypatch.setenv("WEBAPP_API_GROUP", "mycompany.com")
     assert run("new", "webapp.added", "--name", "web").json["type"] == "com.mycompany.webapp.added.v1"
+
+
+def test_group_that_is_none_is_called_wrongly(run):
+    for group in ("Bad Group", "nodot", "Upper.example.com"):
+        done = run("crd", "--group", group)
+        assert (done.code, done.out) == (2, "")
+        assert "is not an API group" in re.sub(r"[\s│]+", " ", done.err)
 
 
 def test_unknown_command_is_called_wrongly(run):

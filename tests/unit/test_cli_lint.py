@@ -129,6 +129,22 @@ def test_what_is_no_json_is_told_with_its_line(run, tmp_path, event):
     assert done.err.startswith(f"webapp: {path}:3: is not JSON: ")
 
 
+@pytest.mark.parametrize("text", ["é", "[" * 100_000, "9" * 10_000, '{"specversion": tru}'])
+def test_what_no_reader_takes_is_told(run, tmp_path, text):
+    path = tmp_path / "events.jsonl"
+    path.write_text(text)
+    for command in ("lint", "curl"):
+        done = run(command, path)
+        assert done.code == 1
+        assert done.err.startswith(f"webapp: {path}:1: is not JSON: ")
+
+
+@pytest.mark.parametrize("text", ["[]", "5", "NaN", "null", '{"id": "\\ud800"}', '{"a": 1e999}'])
+def test_json_that_is_no_event_is_an_error(check, text):
+    code, [(line, level, field, _)] = check(text)
+    assert (code, line, level, field) == (1, 1, "error", "event")
+
+
 def test_name_that_is_there_twice_is_an_error(check, event):
     text = json.dumps(event)
     code, [(_, level, field, message)] = check(text[:-1] + ', "id": "2"}')

@@ -82,6 +82,13 @@ def test_what_cannot_be_meant_is_told_with_field_value_and_cure(run, arguments, 
     assert done.err.startswith(f"webapp: {told}")
 
 
+def test_only_events_that_can_be_made_are_offered(run):
+    for name in ("reconcile.finished", "ref.add"):
+        told = run("new", name, "--name", "web").err.partition("use one of ")[2]
+        assert "webapp.sync" in told
+        assert name not in told
+
+
 def test_missing_name_is_called_wrongly(run):
     done = run("new", "webapp.added")
     assert done.code == 2

@@ -245,6 +245,18 @@ def test_resend_sends_the_event_without_its_error_and_by_id(run, tmp_path):
     assert parked.read_text() == "\n".join(lines) + "\n"
 
 
+def test_record_tells_what_it_cannot_write_to_or_listen_on(run, tmp_path):
+    there, missing = tmp_path / "events.jsonl", tmp_path / "none" / "events.jsonl"
+    done = run("record", "--to", "http://127.0.0.1:1/", "--out", missing)
+    assert done.code == 1
+    assert f"--out '{missing}': No such file or directory; name a file that can be written" in done.err
+    with function() as (url, _):
+        port = url.rstrip("/").rpartition(":")[2]
+        done = run("record", "--to", url, "--out", there, "--listen", port)
+    assert done.code == 1
+    assert done.err == f"webapp: port {port}: Address already in use; name another one, or 0 for any that is free\n"
+
+
 def test_tap_passes_everything_as_it_is_and_shows_it():
     seen = []
     headers, body = (
