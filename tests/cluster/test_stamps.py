@@ -1,0 +1,71 @@
+"""The annotation that lets traces link across objects is never a change by itself."""
+
+import os
+import time
+
+import pytest
+
+from functions.dev.jaeger import Jaeger
+from functions.dev.operator import Operator
+from functions.dev.processes import ProcessGroup
+from functions.dev.traces import Traces
+from functions.runtime.names import Attr
+from functions.webapp.resources import DEFAULT_GROUP, DEPLOYMENT, Resource
+from tests.builders import webapp, with_meta
+from tests.cluster.admin import WEBAPP, until
+from tests.cluster.sender import RECONCILER
+
+CI = os.environ.get("CI") == "true"
+WEBAPPS = 200 if CI else 10
+QUIET_SECONDS = 60.0 if CI else 3.0
+STAMP = f"{DEFAULT_GROUP}/traceparent"
+REPLICA_SET = Resource("apps", "v1", "ReplicaSet", "replicasets")
+
+
+@pytest.fixture
+def traced(cluster, namespace):
+    """Bridge and function of which every trace is recorded."""
+    with Jaeger() as jaeger, ProcessGroup() as processes, Traces(jaeger.query) as traces:
+        operator = Operator(cluster, processes)
+        url = operator.start_function(jaeger.settings)
+        operator.start_bridge(url, {**jaeger.settings, "WEBAPP_NAMESPACES": namespace})
+        yield traces
+
+
+def ready(admin, namespace):
+    conditions = [each.get("status", {}).get("conditions", []) for each in admin.list(WEBAPP, namespace)]
+    return sum(any(c["type"] == "Ready" and c["status"] == "True" for c in each) for each in conditions)
+
+
+def state(admin, namespace):
+    """Of each Deployment, what a stamp or a rollout would change; it includes the stamp."""
+    return {
+        each["metadata"]["name"]: (each["metadata"]["generation"], each["metadata"]["annotations"][STAMP])
+        for each in admin.list(DEPLOYMENT, namespace)
+    }
+
+
+def test_converged_webapps_are_left_alone_and_events_that_change_nothing_do_not_stamp(
+    cluster, admin, namespace, traced
+):
+    for number in range(WEBAPPS):
+        admin.create(WEBAPP, webapp(with_meta(name=f"web-{number}"), namespace=namespace))
+    until(lambda: ready(admin, namespace) == WEBAPPS, 120)
+    time.sleep(2)
+    before, since = state(admin, namespace), cluster.mark()
+    assert len(before) == WEBAPPS
+    time.sleep(QUIET_SECONDS)
+    assert cluster.audit(RECONCILER, since) == []
+    for number in range(WEBAPPS):
+        admin.merge(WEBAPP, namespace, f"web-{number}", {"metadata": {"annotations": {"note": "touched"}}})
+    touched = {
+        Attr.NAMESPACE: namespace,
+        Attr.OBJECT_KIND: "WebApp",
+        Attr.CHANGE: "modified",
+        Attr.OUTCOME: "unchanged",
+    }
+    until(lambda: traced.find(touched, "webapp-bridge"))
+    time.sleep(1)
+    assert [each for each in cluster.audit(RECONCILER, since) if each["verb"] != "get"] == []
+    assert state(admin, namespace) == before
+    assert len(admin.list(REPLICA_SET, namespace)) == WEBAPPS
