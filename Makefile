@@ -1,7 +1,7 @@
 # Every target is one command that also works by hand. `make install` is all the set-up there is.
 PYTHON ?= python3
 BIN := .venv/bin
-.PHONY: install parts fmt check test unit demo dev cluster bench bench-peers generate lock image clean
+.PHONY: install parts test-parts fmt check test unit demo dev cluster bench bench-peers generate lock image clean
 
 install: .venv/installed  ## the virtual environment, from pinned and hashed packages
 
@@ -16,6 +16,9 @@ install: .venv/installed  ## the virtual environment, from pinned and hashed pac
 parts: install  ## etcd, kube-apiserver and the rest of a control plane, built once from Go modules
 	$(BIN)/python -m functions.dev
 
+test-parts: install  ## those, and Jaeger, Hydra and Knative's webhooks
+	$(BIN)/python -m functions.dev all
+
 fmt: install  ## format and fix what can be fixed
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
@@ -26,7 +29,7 @@ check: install  ## format, lint, types, layers, generated files
 	$(BIN)/lint-imports
 	$(BIN)/python -m functions.dev.generate --check
 
-test: check parts  ## everything, on a real control plane
+test: check test-parts  ## everything, on a real control plane
 	$(BIN)/pytest $(ARGS)
 
 unit: install  ## the pure modules alone, in seconds

@@ -1,4 +1,4 @@
-"""`python -m functions.dev`: have every program of the control plane, building what is not there yet."""
+"""`python -m functions.dev [all]`: have the control plane, or everything that tests start, building what is missing."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import sys
 
 from functions.dev import components
 from functions.dev.build import ToolchainError
-from functions.dev.toolchain import Toolchain
+from functions.dev.toolchain import PARTS, Toolchain
 
 
-def main() -> None:
-    """Print where each program is; exit with the cures where one cannot be had."""
+def main(everything: bool) -> None:  # noqa: FBT001 - the one argument
+    """Build one part after the other, each with its progress; exit with the cures where one cannot be had."""
+    names = [name for part in PARTS for name in part.contents] if everything else components.PROGRAMS
     try:
         toolchain = Toolchain.from_environment()
-        found = [toolchain.find(name) for name in components.PROGRAMS]
+        found = [toolchain.find(name) for name in names]
     except ToolchainError as error:
         sys.exit(f"webapp: {error}")
-    print(f"control plane: {len(found)} parts in {', '.join(sorted({str(each.parent.parent) for each in found}))}")
+    print(f"{len(found)} programs are ready, {found[0].name} at {found[0]}")
 
 
 if __name__ == "__main__":
-    main()
+    main(everything="all" in sys.argv[1:])
