@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
-from multiprocessing.sharedctypes import Synchronized, SynchronizedString
+from multiprocessing.sharedctypes import Synchronized
 from typing import Self
 
 from functions.dev.processes import LOOPBACK, free_port
@@ -20,6 +20,7 @@ from functions.dev.processes import LOOPBACK, free_port
 _NAME = re.compile(rb"app-\d{5}")
 _NUMBER = re.compile(rb'"SEQ","value":"(\d+)"')
 _HANG_POLL_SECONDS = 0.02
+_NOBODY = -1
 
 
 class Mood(IntEnum):
@@ -56,7 +57,7 @@ class Sink:
         self.port = free_port()
         self.url = f"http://{LOOPBACK}:{self.port}/"
         self._mood = context.Value("i", Mood.ACCEPT)
-        self._held = context.Array("c", 64)
+        self._held = context.Value("i", _NOBODY)
         self._pipe, far = context.Pipe()
         self._process = context.Process(target=_serve, args=(self.port, self._mood, self._held, far), daemon=True)
         self._posts: list[Post] = []
@@ -76,13 +77,13 @@ class Sink:
         self._mood.value = mood
 
     @contextmanager
-    def holding(self, name: str) -> Iterator[None]:
-        """Keep the requests about one WebApp open for a while, and answer all others."""
-        self._held.value = name.encode()
+    def holding(self, number: int) -> Iterator[None]:
+        """Keep the requests about the WebApp of that number open for a while, and answer all others."""
+        self._held.value = number
         try:
             yield
         finally:
-            self._held.value = b""
+            self._held.value = _NOBODY
 
     def posts(self, start: int = 0) -> list[Post]:
         """Every answered request from number `start` on."""
@@ -91,7 +92,7 @@ class Sink:
         return self._posts[start:]
 
 
-def _serve(port: int, mood: Synchronized[int], held: SynchronizedString, pipe: Connection) -> None:
+def _serve(port: int, mood: Synchronized[int], held: Synchronized[int], pipe: Connection) -> None:
     posts: list[Post] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -104,7 +105,7 @@ def _serve(port: int, mood: Synchronized[int], held: SynchronizedString, pipe: C
             name = _NAME.search(body) or _NAME.search(self.headers.get("ce-subject", "").encode())
             number = _NUMBER.search(body)
             told = name.group().decode() if name else ""
-            while mood.value == Mood.HANG or told.encode() == held.value:
+            while mood.value == Mood.HANG or told == f"app-{held.value:05d}":
                 time.sleep(_HANG_POLL_SECONDS)
             answer = mood.value
             event_id = self.headers.get("ce-id", "")

@@ -36,7 +36,7 @@ def test_no_change_is_lost_when(campaign: Campaign, fault: Fault, turn: int) -> 
 def test_a_hanging_webapp_delays_no_other(campaign: Campaign) -> None:
     """Other WebApps' events arrive while the first one's request is held open."""
     campaign.alive()
-    with campaign.sink.holding("app-00000"):
+    with campaign.sink.holding(0):
         start = len(campaign.sink.posts())
         campaign.change(0)
         changes = [campaign.change(number) for number in range(1, 50)]
