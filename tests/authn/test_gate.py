@@ -66,6 +66,8 @@ def test_too_many_waiters_are_turned_away_without_a_verdict():
     assert isinstance(entered[0], Lead)
     made.leave(entered[0], JANE, 0.1, at(0.1))
     assert made.enter(b"k", at(0.1)) == Answer(JANE, Source.CACHE)
+    again = [made.enter(b"other", at(0.2)) for _ in range(3)]
+    assert [type(each) for each in again] == [Lead, Follow, Follow]  # the places are free again
 
 
 def test_known_token_is_served_stale_in_an_outage_and_an_unknown_one_refused_with_an_error():
