@@ -250,7 +250,9 @@ def from_status(code: int, status: Mapping[str, Any], *, retry_after: float | No
 
 
 def _refusal(code: int, message: str, details: Mapping[str, Any]) -> tuple[type[ApiError], str]:
-    causes = [cause.get("reason") for cause in details.get("causes") or () if isinstance(cause, Mapping)]
+    listed = details.get("causes")
+    found = listed if isinstance(listed, list) else []
+    causes = [cause.get("reason") for cause in found if isinstance(cause, Mapping)]
     if "NamespaceTerminating" in causes:
         return NamespaceTerminating, "the namespace is being deleted"
     if quota := _QUOTA.search(message):  # the rest of the text holds counts that change by themselves
