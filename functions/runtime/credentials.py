@@ -86,7 +86,7 @@ def _from_kubeconfig(path: str | None, context: str | None) -> Credentials:
     try:
         load_kube_config: Callable[..., None] = config.load_kube_config
         load_kube_config(config_file=path, context=context, client_configuration=found)
-    except (config.ConfigException, OSError) as error:
+    except Exception as error:  # the package lets through whatever its YAML reader and a wrong shape raise
         where = path or os.path.expanduser("~/.kube/config")  # noqa: PTH111 - as kubectl spells it
         raise CredentialsError(f"{where}: {error}; set KUBECONFIG to a kubeconfig that kubectl accepts") from error
     tls: dict[str, Any] = {

@@ -30,7 +30,7 @@ def integer(low: int, high: int) -> Callable[[str], int]:
     """A whole number from low to high."""
 
     def cast(text: str) -> int:
-        if not text.isdigit() or not low <= int(text) <= high:
+        if not (text.isascii() and text.isdigit()) or not low <= int(text) <= high:
             raise ValueError(f"must be a whole number from {low} to {high}")
         return int(text)
 
