@@ -12,7 +12,7 @@ from typing import Any
 from functions.certs.authority import Pair
 from functions.certs.rotation import Authorities
 from functions.runtime.kube import Call, Sender, create, put, read
-from functions.webapp.errors import NotFound
+from functions.webapp.errors import NotFound, WebAppError
 from functions.webapp.resources import MANAGER, RawObject, Resource, meta_text
 
 AUTHORITY = "webapp-ca"
@@ -25,6 +25,12 @@ WEBHOOKS = (
 API_SERVICE = Resource("apiregistration.k8s.io", "v1", "APIService", "apiservices")
 
 
+class UnreadableAuthority(WebAppError):
+    """The Secret of the authority holds something else; nothing is written over it."""
+
+    error_type = "unreadable_authority"
+
+
 class Store:
     """Certificates of one namespace."""
 
@@ -33,9 +39,18 @@ class Store:
         self._namespace = namespace
 
     def authorities(self) -> Authorities | None:
-        """What signs now; None where there is nothing. Raises ValueError for a Secret that holds something else."""
-        data = _data(self._secret(AUTHORITY))
-        return Authorities.load(data["ca.crt"], data["ca.key"]) if data.keys() >= {"ca.crt", "ca.key"} else None
+        """What signs now; None where there is no Secret. Raises UnreadableAuthority."""
+        found = self._secret(AUTHORITY)
+        if found is None:
+            return None
+        data = _data(found)
+        try:
+            return Authorities.load(data["ca.crt"], data["ca.key"])
+        except (KeyError, ValueError, TypeError) as error:
+            raise UnreadableAuthority(
+                f"Secret {self._namespace}/{AUTHORITY} is no authority of ours ({error}): restore its ca.crt and ca.key,"
+                " or delete it and have all made anew, which fails calls until every server has its new certificate"
+            ) from error
 
     def server(self, service: str) -> Pair | None:
         """The certificate of a Service; None where there is none that can be read."""

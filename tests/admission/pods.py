@@ -66,7 +66,7 @@ def judged(obj: Any, **request: Any) -> envelope.Review:
 
 _flag = st.sampled_from([None, True, False])
 _names = st.sampled_from(["app", "web", "init", "log-sidecar", "debug", "x" * 63])
-_unknown = st.dictionaries(
+_unknown: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
     st.sampled_from(["newField", "x~y", "a/b"]), st.sampled_from([1, "text", None, [], {"a": [{"b": 1}]}]), max_size=2
 )
 _mounts = st.lists(

@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT / "knative" / "extensions" / "admission"
 SERVICE = "webapp-admission"
 PROBE = "admission-probe"
+START_SECONDS = 120.0  # a start takes 0.6 s of CPU, of which a busy machine gives little
 
 
 def api(cluster, connections=8):
@@ -148,7 +149,7 @@ class Webhooks:
             "GUARD_STRICT": str(self._strict).lower(),
         }
         process = self.group.start(name, [sys.executable, "-m", "functions.admission"], env)
-        process.wait_until(lambda: ready(health))
+        process.wait_until(lambda: ready(health), START_SECONDS)
         self.processes[name] = process
         self.backends[port] = health
         self.balancer_knows(port)

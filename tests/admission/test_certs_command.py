@@ -7,7 +7,7 @@ import pytest
 
 from functions.certs.authority import Pair
 from functions.certs.command import Run
-from functions.certs.store import Store
+from functions.certs.store import Store, UnreadableAuthority
 from functions.cli import main
 from functions.webapp.resources import SYSTEM_NAMESPACE, Resource
 from tests.admission.rig import api
@@ -80,6 +80,17 @@ def test_bundle_is_everywhere_before_the_new_certificate_is(certifying, admin):
     run.certify(rotate=True)
     assert seen == [(2, True)]
     assert secret(admin, f"{SERVICE}-tls")["tls.crt"] != before["tls.crt"]
+
+
+def test_authority_that_cannot_be_read_is_never_written_over(certifying, admin):
+    certifying.certify()
+    good = admin.get(SECRET, SYSTEM_NAMESPACE, "webapp-ca")
+    bad = base64.b64encode(b"something else").decode()
+    admin.merge(SECRET, SYSTEM_NAMESPACE, "webapp-ca", {"data": {"ca.key": bad}})
+    with pytest.raises(UnreadableAuthority, match=r"restore its ca\.crt and ca\.key"):
+        certifying.certify()
+    assert secret(admin, "webapp-ca")["ca.key"] == b"something else"
+    admin.merge(SECRET, SYSTEM_NAMESPACE, "webapp-ca", {"data": good["data"]})
 
 
 def test_command_tells_what_it_did(plane, certifying, capsys, monkeypatch):
