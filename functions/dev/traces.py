@@ -14,7 +14,7 @@ from functions.dev.otlp import Span
 from functions.dev.sender import checked
 from functions.webapp.errors import WebAppError
 
-LIMIT = 50
+LIMIT = 100
 BACK = timedelta(days=7)
 TIMEOUT_SECONDS = 10.0
 

@@ -60,7 +60,7 @@ def page(title: str, spans: list[Span]) -> str:
     """The page of one story; `spans` must not be empty."""
     scale = Scale.of(spans)
     roots = tracetree.grow(spans)
-    began = datetime.fromtimestamp(scale.zero / 1e9, UTC).isoformat(timespec="milliseconds")
+    began = datetime.fromtimestamp(roots[0].span.start / 1e9, UTC).isoformat(timespec="milliseconds")
     traces = {span.trace_id for span in spans}
     data = {
         "title": title,
@@ -68,14 +68,14 @@ def page(title: str, spans: list[Span]) -> str:
         "length": scale.length,
         "first": scale(roots[0].span.start),
         "cuts": scale.cuts,
-        "rows": [_row(node, depth, scale) for root in roots for depth, node in root.walk()],
+        "rows": [_row(node, depth, scale, roots[0].span.start) for root in roots for depth, node in root.walk()],
     }
     template = files("functions.dev").joinpath("waterfall.html").read_text(encoding="utf-8")
     text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
     return template.replace("{{data}}", text)
 
 
-def _row(node: Node, depth: int, scale: Scale) -> dict[str, Any]:
+def _row(node: Node, depth: int, scale: Scale, first: int) -> dict[str, Any]:
     span = node.span
     conflicts = any(spantext.is_conflict(each) for each in span.happenings)
     return {
@@ -90,27 +90,27 @@ def _row(node: Node, depth: int, scale: Scale) -> dict[str, Any]:
         "conflict": conflicts,
         "from": scale(span.start),
         "to": scale(span.end),
-        "at": spantext.time(span.start - scale.zero),
+        "at": spantext.time(span.start - first),
         "took": spantext.time(span.end - span.start),
         "message": span.message,
         "trace": span.trace_id,
         "span": span.span_id,
         "attributes": _told(span.attributes),
-        "happenings": [_happening(each, scale) for each in span.happenings],
+        "happenings": [_happening(each, scale, first) for each in span.happenings],
         "links": [
             [str(link.attributes.get(Attr.LINK, "link")), link.trace_id, link not in node.lost] for link in span.links
         ],
     }
 
 
-def _happening(each: Happening, scale: Scale) -> dict[str, Any]:
+def _happening(each: Happening, scale: Scale, first: int) -> dict[str, Any]:
     name, detail = spantext.happening(each)
     return {
         "name": name,
         "detail": detail,
         "conflict": spantext.is_conflict(each),
         "x": scale(each.time),
-        "at": spantext.time(each.time - scale.zero),
+        "at": spantext.time(each.time - first),
         "attributes": _told(each.attributes),
     }
 
