@@ -9,7 +9,7 @@ from cloudevents.core.v1.event import CloudEvent
 from rich.console import Console
 from rich.markup import escape
 
-from functions.cli.output import document, table
+from functions.cli.output import counted, document, table
 from functions.dev.answer import Answer
 from functions.dev.demo import Step
 from functions.dev.recording import short
@@ -35,7 +35,7 @@ class Printer:
         """The event, its plan, and how many API calls it took."""
         change, subject = short(event)
         plan = ", ".join(answer.plan) or "nothing to do"
-        calls = f"{len(answer.calls)} API calls, {answer.writes} writes"
+        calls = f"{counted(len(answer.calls), 'API call')}, {counted(answer.writes, 'write')}"
         told = f"{change} {subject}: {answer.outcome or answer.detail}: {plan} ({calls}, {answer.ms:.0f} ms)"
         self._console.print(f"  {escape(told)}")
 

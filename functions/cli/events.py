@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from functions.cli.output import Format, Group, Output, Source, console, document, table, text_of
+from functions.cli.output import Format, Group, Output, Source, console, counted, document, table, text_of
 from functions.webapp.resources import DEFAULT_GROUP
 
 
@@ -85,7 +85,8 @@ def lint(
         for finding in found:
             typer.echo(f"{called}:{finding.line}: {finding.level}: {finding.field}: {finding.message}")
         errors = sum(finding.level is judge.Level.ERROR for finding in found)
-        typer.echo(f"{len(checked)} events, {errors} errors, {len(found) - errors} warnings", err=True)
+        counts = {"event": len(checked), "error": errors, "warning": len(found) - errors}
+        typer.echo(", ".join(counted(count, noun) for noun, count in counts.items()), err=True)
     if not checked or any(strict or finding.level is judge.Level.ERROR for finding in found):
         raise typer.Exit(1)
 

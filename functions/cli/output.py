@@ -79,6 +79,11 @@ def table(
     target.print(found, soft_wrap=False)
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 write`, `2 writes`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def document(value: Any) -> None:
     """Print one JSON document."""
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))

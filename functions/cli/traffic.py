@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from functions.cli.output import Format, Output, Source, console, document, table, text_of, writable
+from functions.cli.output import Format, Output, Source, console, counted, document, table, text_of, writable
 
 if TYPE_CHECKING:
     from cloudevents.core.v1.event import CloudEvent
@@ -139,5 +139,6 @@ def _print(rows: list[Row]) -> None:
         found = [change, subject, outcome, ", ".join(answer.plan) or "nothing", *counts, answer.trace_id]
         cells.append([*([str(row.turn)] if twice else []), *found])
     table(target, headings, cells, right=numbers)
-    told = "{events} events, {failed} failed, {api_calls} API calls, {writes} of them writes"
-    typer.echo(told.format(**_totals(rows)))
+    totals = _totals(rows)
+    calls = f"{counted(totals['api_calls'], 'API call')}, {totals['writes']} of them writes"
+    typer.echo(f"{counted(totals['events'], 'event')}, {totals['failed']} failed, {calls}")

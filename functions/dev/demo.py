@@ -24,7 +24,7 @@ OTHER_GROUP = "mycompany.com"
 SAMPLES = {DEFAULT_GROUP: "webapp.yaml", OTHER_GROUP: "my-webapp.yaml"}
 NAMESPACES = ("webapp-demo", "demo")
 RECONCILER = f"system:serviceaccount:{SYSTEM_NAMESPACE}:webapp-reconciler"
-QUIET_SECONDS = 0.4
+QUIET_SECONDS = 0.5
 SETTLE_SECONDS = 15.0
 GRACE_SECONDS = 1.0
 """How long the operator may take to end; nobody needs its state any more."""

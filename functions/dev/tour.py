@@ -13,7 +13,7 @@ from functions.dev.replay import webapp
 from functions.dev.sender import Sender
 from functions.webapp.resources import DEFAULT_GROUP
 
-WAIT = "--timeout=20s"
+WAIT = "--timeout=60s"
 WEB = "-n webapp-demo"
 BLOG = "-n demo"
 WEB_KIND = f"webapps.{DEFAULT_GROUP}"
