@@ -48,7 +48,7 @@ class Store:
             return Authorities.load(data["ca.crt"], data["ca.key"])
         except (KeyError, ValueError, TypeError) as error:
             raise UnreadableAuthority(
-                f"Secret {self._namespace}/{AUTHORITY} is no authority of ours ({error}): restore its ca.crt and ca.key,"
+                f"Secret {self._namespace}/{AUTHORITY} is no authority of ours ({error}): restore ca.crt and ca.key,"
                 " or delete it and have all made anew, which fails calls until every server has its new certificate"
             ) from error
 
