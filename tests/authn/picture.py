@@ -83,11 +83,12 @@ class _Canvas:
 
     def bars(self, served: Points, refused: Points, color: str, share: float) -> None:
         """Served from below, refused on top of it; what is too high is cut off and its number written beside it."""
-        width = self._x(1) - self._x(0) - 1
+        width, cut = self._x(1) - self._x(0) - 1, -9
         for at, (all_good, all_bad) in enumerate(zip(served, refused, strict=True)):
             good = min(all_good, self._most)
             bad = min(all_bad, self._most - good)
-            if all_good + all_bad > self._most:
+            if all_good + all_bad > self._most and at > cut + 3:
+                cut = at
                 self._text(self._x(at) + width + 2, self._y + 10, str(all_good + all_bad), size=11, color=FAINT)
             self._rect(self._x(at), self._height(good), width, self._height(0) - self._height(good), SERVED)
             self._rect(self._x(at), self._height(good + bad), width, self._height(0) - self._height(bad), REFUSED)
