@@ -23,7 +23,7 @@ from tests.cluster.admin import NAMESPACE, WEBAPP, Admin, until
 
 FILE = Path(__file__).parents[1] / "docs" / "trace.png"
 TEAM, NAME = "shop", "checkout"
-WIDTH, HEIGHT = 1280, 760
+WIDTH, HEIGHT = 1280, 900
 NOTES = 12
 
 

@@ -83,12 +83,13 @@ def _span(raw: Mapping[str, Any], service: str) -> Span:
         failed=status.get("code") in _ERROR,
         message=status.get("message", ""),
         attributes=_attributes(raw),
-        happenings=tuple(
-            Happening(each.get("name", ""), int(each.get("timeUnixNano", 0)), _attributes(each))
-            for each in raw.get("events", ())
-        ),
+        happenings=tuple(sorted(map(_happening, raw.get("events", ())), key=lambda each: each.time)),
         links=tuple(Reference(each["traceId"], each["spanId"], _attributes(each)) for each in raw.get("links", ())),
     )
+
+
+def _happening(raw: Mapping[str, Any]) -> Happening:
+    return Happening(raw.get("name", ""), int(raw.get("timeUnixNano", 0)), _attributes(raw))
 
 
 def _kind(told: int | str) -> str:

@@ -36,7 +36,7 @@ def traced(cluster, namespace):
 
 def acknowledged(health):
     page = urllib3.request("GET", f"{health}metrics").data.decode()
-    return int(float(re.findall(rf'^{Metric.SENT}_total{{{{answer="2xx"}}}} (\S+)$', page, re.MULTILINE)[0]))
+    return int(float(re.findall(rf'^{Metric.SENT}_total{{answer="2xx"}} (\S+)$', page, re.MULTILINE)[0]))
 
 
 def wait_for_quiet(cluster):
