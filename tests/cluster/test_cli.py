@@ -55,10 +55,11 @@ class Shop:
         return [meta_text(each, "resourceVersion") for each in found if each]
 
     def deployed(self):
+        """Whether the rollout of the newest spec is over: then nothing moves by itself any more."""
         found = self.admin.get(WEBAPP, self.namespace, "web")
-        status = found.get("status", {})
-        ready = status.get("readyReplicas") == found["spec"]["replicas"]
-        return ready and status.get("observedGeneration") == found["metadata"]["generation"]
+        told = {each["type"]: each for each in found.get("status", {}).get("conditions", [])}
+        current = all(each["observedGeneration"] == found["metadata"]["generation"] for each in told.values())
+        return current and told and (told["Ready"]["status"], told["Progressing"]["status"]) == ("True", "False")
 
 
 @pytest.fixture
