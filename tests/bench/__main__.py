@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import sys
 import time
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from functions.webapp.errors import WebAppError
 from tests.bench import coldstart, page, rounds, tables
 from tests.bench.contenders import GO, KOPF, OURS, Contender
 from tests.bench.faults import Campaign, Cell, Rate, table
@@ -126,4 +128,9 @@ def _show(found: list[Table], conditions: str) -> None:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+    app.command()(main)
+    try:
+        app()
+    except (TimeoutError, WebAppError) as error:
+        sys.exit(f"bench: {error}")

@@ -192,7 +192,7 @@ class Campaign:
             "metadata": {"name": meta["name"], "namespace": NAMESPACE, "ownerReferences": [owner]},
             "spec": {"replicas": 0, "selector": {"matchLabels": label}, "template": template},
         }
-        self.rig.api.send(kube.create(DEPLOYMENT, deployment))
+        self.rig.send(kube.create(DEPLOYMENT, deployment))
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ RESOURCE = webapp()
 MERGE_PATCH = "application/merge-patch+json"
 _CREATORS = 8
 _START_SECONDS = 60.0
+_PATIENCE_SECONDS = 60.0
 _POLL_SECONDS = 0.005
 _MODULES = {"webapp-bridge": "event_bridge", "webapp-reconciler": "functions.reconcile"}
 _CONTROLLERS = ("kube-controller-manager", "kube-scheduler", "kwok")
@@ -87,6 +88,10 @@ class Rig:
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
+    def send(self, call: Call) -> dict[str, Any]:
+        """A call of the administrator, who is patient when the machine is busy; raises ApiError."""
+        return self.api.send(call, timeout=_PATIENCE_SECONDS)
+
     def create(self, number: int, env: str = "0") -> RawObject:
         """Create one WebApp with three children to come; replicas 0, so that it is ready as soon as they are there."""
         name = name_of(number)
@@ -99,27 +104,27 @@ class Rig:
         }
         meta = {"name": name, "namespace": NAMESPACE}
         body = {"apiVersion": RESOURCE.api_version, "kind": RESOURCE.kind, "metadata": meta, "spec": spec}
-        return self.api.send(kube.create(RESOURCE, body))
+        return self.send(kube.create(RESOURCE, body))
 
     def change(self, number: int, **spec: Any) -> RawObject:
         """Merge fields into one WebApp's spec."""
         body = {"spec": spec}
         name = name_of(number)
-        return self.api.send(Call("PATCH", RESOURCE, NAMESPACE, name, body=body, content_type=MERGE_PATCH))
+        return self.send(Call("PATCH", RESOURCE, NAMESPACE, name, body=body, content_type=MERGE_PATCH))
 
     def children(self) -> dict[str, list[RawObject]]:
         """The children in the namespace by kind."""
-        return {each.kind: self.api.send(Call("GET", each, NAMESPACE))["items"] for each in OWNED}
+        return {each.kind: self.send(Call("GET", each, NAMESPACE))["items"] for each in OWNED}
 
     def webapps(self) -> dict[str, RawObject]:
         """The spec of every WebApp by name."""
-        found = self.api.send(Call("GET", RESOURCE, NAMESPACE))["items"]
+        found = self.send(Call("GET", RESOURCE, NAMESPACE))["items"]
         return {each["metadata"]["name"]: each["spec"] for each in found}
 
     def clear(self) -> None:
         """Remove every WebApp and child; the garbage collector may be standing still."""
         for resource in (RESOURCE, *OWNED):
-            self.api.send(Call("DELETE", resource, NAMESPACE))
+            self.send(Call("DELETE", resource, NAMESPACE))
 
     def parallel(self) -> ThreadPoolExecutor:
         """As many people at once as create and change WebApps."""
