@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -32,6 +33,7 @@ def main() -> int:
     except (SettingsError, CredentialsError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
+    gc.freeze()  # what was loaded stays: no collection has to look at it again
     process.start()
     signal.sigwait(_ENDINGS)
     process.stop()

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 from contextlib import suppress
 from typing import Final
 
 _ARENA_MAX: Final = -8  # M_ARENA_MAX of malloc.h
 _TRIM_THRESHOLD: Final = -1
 _TRIM_BYTES: Final = 128 * 1024
+
+
+def give_back() -> None:
+    """Free what is free: after a burst, when nothing is to be done."""
+    gc.collect()
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def keep_small() -> None:

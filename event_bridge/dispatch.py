@@ -17,11 +17,14 @@ _LONGEST_SLEEP: Final = 30.0
 
 
 class Dispatcher:
-    """Takes what is due out of the bridge and has it sent."""
+    """Takes what is due out of the bridge and has it sent; `rest` is called when the last sender has ended."""
 
-    def __init__(self, bridge: Bridge, send: Callable[[Delivery], None], *, limit: int) -> None:
+    def __init__(
+        self, bridge: Bridge, send: Callable[[Delivery], None], rest: Callable[[], None], *, limit: int
+    ) -> None:
         self._bridge = bridge
         self._send = send
+        self._rest = rest
         self._limit = limit
         self._idle: list[threading.Lock] = []
         self._threads: set[threading.Thread] = set()
@@ -96,6 +99,8 @@ class Dispatcher:
         finally:
             with self._bridge.lock:
                 self._threads.discard(threading.current_thread())
+                if not self._threads:
+                    self._rest()
 
     def _next(self, token: threading.Lock) -> Delivery | None:
         while True:

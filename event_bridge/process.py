@@ -10,6 +10,7 @@ from typing import Final
 
 from opentelemetry.trace import NoOpTracer, Tracer
 
+from event_bridge import allocator
 from event_bridge.backoff import Backoff
 from event_bridge.bridge import Bridge, Scope
 from event_bridge.dispatch import Dispatcher
@@ -88,7 +89,7 @@ class Process:
         for watch in self._watches:
             watch.stop()
         if self._sink:
-            self._sink.close()
+            self._sink.rest()
 
     def _run(self, sink: Sink) -> None:
         cluster = self._settings.cluster or self._cluster()
@@ -97,7 +98,7 @@ class Process:
         snapshot = self._bridge.snapshot
         self._publisher = Publisher(self._settings, sink, self._tracer, cluster=cluster, snapshot=snapshot)
         send = Sender(self._bridge, self._publisher, self._figures)
-        self._dispatcher = Dispatcher(self._bridge, send, limit=self._settings.concurrency)
+        self._dispatcher = Dispatcher(self._bridge, send, self._rest, limit=self._settings.concurrency)
         self._dispatcher.start()
         if self._lease and self._settings.lease:
             self._election = Election(
@@ -109,6 +110,11 @@ class Process:
         every = self._settings.resync_seconds
         while not self._ending.wait(every):
             self._bridge.announce(Cause.RESYNC, str(int(time.time() // every)))
+
+    def _rest(self) -> None:
+        if self._sink:
+            self._sink.rest()
+        allocator.give_back()
 
     def _cluster(self) -> str:
         """The uid of namespace kube-system, which stands for the cluster; waits until it can be read."""

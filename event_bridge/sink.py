@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -39,7 +40,8 @@ class Sink:
         self._token = RotatingFile(settings.oidc_token) if settings.oidc_token.exists() else None
         secure = where.scheme == "https"
         tls: dict[str, Any] = {"ssl_context": _trust(settings.ca_certs)} if secure else {}
-        self._pool = urllib3.connection_from_url(
+        self._open = partial(
+            urllib3.connection_from_url,
             f"{where.scheme}://{where.netloc.rpartition('@')[2]}",
             maxsize=settings.concurrency,
             retries=False,
@@ -47,7 +49,8 @@ class Sink:
             allowed=allowed,
             **tls,
         )
-        self._pool.ConnectionCls = _GuardedTls if secure else _Guarded
+        self._connection = _GuardedTls if secure else _Guarded
+        self._pool = self._new()
 
     def post(self, headers: Mapping[str, str], body: bytes) -> Answer:
         """Send one event and read the answer; raises NotAllowedError, and nothing else."""
@@ -64,9 +67,15 @@ class Sink:
             return answer.lost(_error_type(error), str(error))
         return answer.read(found.status, found.headers, text, datetime.now(UTC))
 
-    def close(self) -> None:
-        """Drop the pooled connections."""
-        self._pool.close()
+    def rest(self) -> None:
+        """Nothing is to be sent for a while: give the connections back. Nobody may be sending meanwhile."""
+        old, self._pool = self._pool, self._new()
+        old.close()
+
+    def _new(self) -> urllib3.HTTPConnectionPool:
+        pool = self._open()
+        pool.ConnectionCls = self._connection
+        return pool
 
 
 class _Guarded(HTTPConnection):

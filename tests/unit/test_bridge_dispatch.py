@@ -31,12 +31,16 @@ class Rig:
         self.sent: list[Delivery] = []
         self.running = 0
         self.most = 0
+        self.rests = 0
         self._turn = threading.Lock()
-        self.dispatcher = Dispatcher(self.bridge, self._send, limit=LIMIT)
+        self.dispatcher = Dispatcher(self.bridge, self._send, self._rest, limit=LIMIT)
         self.dispatcher.start()
         for scope in scopes:
             self.bridge.swept(scope, set())
         self.bridge.lead(leading=True)
+
+    def _rest(self) -> None:
+        self.rests += 1
 
     def _send(self, delivery: Delivery) -> None:
         with self._turn:
@@ -63,6 +67,7 @@ def rig() -> Iterator[Rig]:
     yield found
     found.dispatcher.stop(10)
     until(lambda: senders() == 0)
+    assert found.rests >= 1
 
 
 def test_as_many_as_allowed_send_at_once_and_everything_is_sent(rig: Rig) -> None:

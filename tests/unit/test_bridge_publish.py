@@ -178,3 +178,6 @@ def test_connections_are_kept_and_the_answers_body_is_left_alone(
     for version in range(5):
         publishing.send(delivery(change(version=version)))
     assert sink.connections == 1
+    publishing.sink.rest()
+    publishing.send(delivery(change(version=9)))
+    assert sink.connections == 2
