@@ -144,6 +144,14 @@ def test_an_object_that_goes_out_of_the_way_of_a_webapp_of_its_name_is_news_for_
     assert end(cache, owned(version=3, owner=owner)) == (Decision.QUEUED, [("Deployment", "deleted", "uid-a")])
 
 
+def test_a_removed_child_is_news_for_its_owner_whatever_its_name(cache: Cache) -> None:
+    child = owned(version=2)
+    child["metadata"]["name"] = "a-extra"
+    see(cache, stored())
+    see(cache, child)
+    assert end(cache, child) == (Decision.QUEUED, [("Deployment", "deleted", "uid-a")])
+
+
 def test_the_late_end_of_a_replaced_webapp_is_no_news(cache: Cache) -> None:
     see(cache, stored(version=1, uid="first"))
     see(cache, stored(version=3, uid="second"))
