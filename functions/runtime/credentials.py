@@ -6,11 +6,14 @@ The `kubernetes` package is imported for kubeconfigs only: in a cluster it would
 from __future__ import annotations
 
 import os
+import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from urllib3.util.ssl_ import create_urllib3_context
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _REREAD_SECONDS = 60.0
@@ -27,6 +30,19 @@ class Credentials:
     server: str
     authorization: Callable[[], str | None]
     tls: Mapping[str, Any] = field(default_factory=dict)
+
+
+def context(tls: Mapping[str, Any]) -> ssl.SSLContext:
+    """A TLS context for `Credentials.tls` that judges authorities as Kubernetes' own clients do.
+
+    Python 3.13 became stricter (VERIFY_X509_STRICT, RFC 5280) than Go's crypto/x509, and so refuses the authorities of
+    many clusters, which lack a key usage or a key identifier.
+    """
+    made = create_urllib3_context(cert_reqs=ssl.VerifyMode[tls.get("cert_reqs", "CERT_REQUIRED")])
+    made.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    if "ca_certs" not in tls:
+        made.load_default_certs()
+    return made
 
 
 def load(environ: Mapping[str, str], *, context: str | None = None) -> Credentials:

@@ -16,7 +16,7 @@ import urllib3
 from opentelemetry.trace import SpanKind, Tracer
 
 from functions.runtime import telemetry
-from functions.runtime.credentials import Credentials
+from functions.runtime.credentials import Credentials, context
 from functions.runtime.names import Attr
 from functions.webapp.errors import ApiError, Conflict, NotFound, TestFailed, Unavailable, from_status
 from functions.webapp.resources import MANAGER, RawObject, Resource
@@ -134,12 +134,13 @@ class Api:
             Attr.SERVER_PORT: where.port or 443,
         }
         self._prefix = where.path.rstrip("/")
+        tls = {**credentials.tls, "ssl_context": context(credentials.tls)} if credentials.tls else {}
         self._pool = urllib3.connection_from_url(
             credentials.server,
             maxsize=connections,
             retries=False,
             headers={"user-agent": user_agent, "accept": f"{_JSON}, */*;q=0.1"},  # keys are application/jwk-set+json
-            **credentials.tls,
+            **tls,
         )
 
     def send(self, call: Call, *, timeout: float = READ_SECONDS, attempt: int = 1) -> dict[str, Any]:

@@ -17,12 +17,16 @@ def existing() -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def platform(existing: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+def platform(
+    existing: Cluster, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Platform]:
     """Nothing installed yet, and an empty namespace for WebApps."""
     folder: Path = tmp_path_factory.mktemp("overlay")
     found = Platform(existing, folder, Asked.load())
     existing.kubectl("create", "namespace", found.namespace)
     yield found
+    if request.session.testsfailed:
+        print(found.story())
     for namespace in (found.namespace, "webapp-system"):  # their graces would take minutes
         existing.kubectl("delete", "pods", "--all", "-n", namespace, "--grace-period=0", "--force")
     existing.kubectl("delete", "namespace", found.namespace, "webapp-system", "--ignore-not-found", "--timeout=120s")

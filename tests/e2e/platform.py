@@ -142,3 +142,19 @@ class Platform:
             for container in pod["containers"]
             if "memory" in container
         }
+
+    def story(self) -> str:
+        """What somebody would look at first when it does not work."""
+        asked = [
+            ("get", "pods,ksvc,webapps", "-A", "-o", "wide"),
+            ("get", "events", "-n", "webapp-system", "--sort-by=.lastTimestamp"),
+            ("logs", "-l", BRIDGE, *SYSTEM, "--tail=30", "--prefix"),
+            ("logs", "-l", FUNCTION, "-c", "reconciler", *SYSTEM, "--tail=30", "--prefix"),
+        ]
+        found = []
+        for command in asked:
+            try:
+                found.append(self.cluster.kubectl(*command)[-6000:])
+            except KubectlError as error:
+                found.append(str(error))
+        return "\n".join(found)
