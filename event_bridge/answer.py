@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from event_bridge.backlog import Write
-from functions.webapp.contract import ANSWER_OUTCOME, ANSWER_REQUEUE_AFTER, ANSWER_WROTE
+from functions.webapp.contract import ANSWER_OUTCOME, ANSWER_REQUEUE_AFTER, ANSWER_WROTE, PROBLEM
 
 MAX_TEXT: Final = 1024
 """So much of a refusal is kept (Knative's `knativeerrordata`)."""
@@ -22,9 +22,6 @@ MAX_TEXT: Final = 1024
 _LONGEST_SECONDS: Final = 3600.0
 _AUTHORIZATION_SECONDS: Final = 60.0
 _WAITABLE: Final = frozenset({401, 403, 404, 408, 409, 425, 429})
-PROBLEM: Final = "application/problem+json"
-"""The Content-Type of our functions' refusals (RFC 9457): no proxy on the way answers so."""
-
 _NOBODY: Final = frozenset({404, 502, 503, 504})
 
 

@@ -17,7 +17,7 @@ from functions.runtime import kube, names, telemetry
 from functions.runtime.instruments import Instruments
 from functions.runtime.kube import Call, Sender
 from functions.webapp.errors import AlreadyExists, ApiError, ConflictsExhausted, DeadlineExceeded, NotFound, TestFailed
-from functions.webapp.resources import RawObject, Resource, meta_text
+from functions.webapp.resources import EVENT, RawObject, Resource, meta_text
 
 _BACKOFF_SECONDS = (0.02, 0.5)
 
@@ -64,7 +64,8 @@ class Session:
             raise
         finally:
             self._tell_conflict("")
-        if writes and not self._dry_run and (version := meta_text(answer, "resourceVersion")):
+        watched = writes and call.resource != EVENT  # an echo of what nobody watches would never come
+        if watched and not self._dry_run and (version := meta_text(answer, "resourceVersion")):
             self.report.wrote.append(f"{meta_text(answer, 'uid')}/{version}")
         return answer
 

@@ -14,10 +14,8 @@ from werkzeug.exceptions import HTTPException
 
 from functions.runtime import telemetry
 from functions.runtime.names import Attr, LinkKind
+from functions.webapp.contract import PROBLEM
 from functions.webapp.errors import ApiError, TryAgain, WebAppError
-
-PROBLEM = "application/problem+json"
-"""Media type of error bodies (RFC 9457)."""
 
 _log = logging.getLogger(__name__)
 

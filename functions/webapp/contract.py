@@ -32,6 +32,9 @@ MAX_EVENT_BYTES = 64 * 1024
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _MOST_COALESCED = 1_000_000
 
+PROBLEM = "application/problem+json"
+"""Media type of a function's refusals (RFC 9457): no proxy on the way answers so."""
+
 ANSWER_WROTE = "webapp-wrote"
 """Answer header: `<uid>/<resourceVersion>` of each write of this run, by spaces; their echoes need no event."""
 
