@@ -135,11 +135,12 @@ def conflicted(cluster, operated, tmp_path_factory):
 def test_conflict_shows_the_attempt_and_both_versions(operated, conflicted):
     spans = {span.name: span for span in operated.traces.get(conflicted.trace_id)}
     reconcile = spans[Span.RECONCILE]
-    (conflict,) = [each.attributes for each in reconcile.happenings if each.name == Mark.CONFLICT]
+    conflict, *_ = [each.attributes for each in reconcile.happenings if each.name == Mark.CONFLICT]
+    assert conflict[Attr.OBJECT_KIND] == DEPLOYMENT.kind
     assert conflict[Attr.ATTEMPT] == 1
     assert conflict[Attr.VERSION_SENT] == conflicted.sent
     assert int(str(conflict[Attr.VERSION_FOUND])) >= int(conflicted.found)
-    assert reconcile.attributes[Attr.ATTEMPTS] == 2
+    assert int(str(reconcile.attributes[Attr.ATTEMPTS])) >= 2  # the bridge is at work too
     assert not reconcile.failed
     text = webapp("--id", conflicted.trace_id, operated=operated)
     assert re.search(rf"! conflict  Deployment: sent {conflicted.sent}, found \d+, attempt 1", text)

@@ -85,7 +85,7 @@ class Stage:
             yield
         finally:
             self._publisher.close()
-            sink.close()
+            sink.rest()
             http.shutdown()
             thread.join()
             http.server_close()
