@@ -75,7 +75,7 @@ def faults(cells: dict[str, dict[str, list[Cell]]], rates: dict[str, Rate]) -> l
         for source in sources:
             found = cells[source][fault]
             lost = ", ".join(str(cell.lost) for cell in found)
-            row += [f"{lost} of {found[0].changes}", f"{max(cell.slowest_seconds for cell in found):.1f} s"]
+            row += [f"{lost} of {found[0].changes}", _slowest(found)]
         rows.append(tuple(row))
     head = ("fault", *(text for source in sources for text in (f"{source}: lost", "slowest that came")))
     steady = tuple(
@@ -94,6 +94,11 @@ def faults(cells: dict[str, dict[str, list[Cell]]], rates: dict[str, Rate]) -> l
         Table("faults", "Changes lost", head, tuple(rows)),
         Table("rate", "100 changes a second, no fault", columns, steady),
     ]
+
+
+def _slowest(cells: list[Cell]) -> str:
+    came = [cell.slowest_seconds for cell in cells if cell.lost < cell.changes]
+    return f"{max(came):.1f} s" if came else "none came"
 
 
 def _times(rounds: Sequence[Round]) -> Table:
