@@ -72,12 +72,11 @@ class Stage:
         thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         self.url = f"http://{LOOPBACK}:{http.server_port}/"
-        environ = {"K_SINK": self.url, "BRIDGE_PARKING_FILE": str(self._folder / "parked.jsonl"), "BRIDGE_LEASE": "false"}
-        sink = Sink(bridge_settings.load(environ), allowed=lambda: True)
+        parked = str(self._folder / "parked.jsonl")
+        settings = bridge_settings.load({"K_SINK": self.url, "BRIDGE_PARKING_FILE": parked, "BRIDGE_LEASE": "false"})
+        sink = Sink(settings, allowed=lambda: True)
         tracer = self.tracer("webapp-bridge")
-        self._publisher = Publisher(
-            bridge_settings.load(environ), sink, tracer, cluster="CLUSTER", snapshot=lambda _uid: self.snapshot
-        )
+        self._publisher = Publisher(settings, sink, tracer, cluster="CLUSTER", snapshot=lambda _uid: self.snapshot)
         try:
             if not cold:
                 self.post(b"")
