@@ -22,7 +22,7 @@ MAX_TEXT: Final = 1024
 _LONGEST_SECONDS: Final = 3600.0
 _AUTHORIZATION_SECONDS: Final = 60.0
 _WAITABLE: Final = frozenset({401, 403, 404, 408, 409, 425, 429})
-_NOBODY: Final = frozenset({404, 502, 503, 504})
+_NOBODY: Final = frozenset({404, 500, 502, 503, 504})
 
 
 class Verdict(StrEnum):

@@ -14,7 +14,7 @@ from typing import Any
 
 from functions.webapp import desired, model, overlay
 from functions.webapp.plan import Observed
-from functions.webapp.resources import DEPLOYMENT, INGRESS, SERVICE, Resource
+from functions.webapp.resources import DEPLOYMENT, INGRESS, OWNED, SERVICE, Resource
 from functions.webapp.resources import webapp as webapp_resource
 
 Raw = dict[str, Any]
@@ -67,7 +67,7 @@ deleting = with_meta(deletionTimestamp="2026-03-01T09:00:00Z")
 
 def children(owner: Raw) -> Observed:
     """What a stored WebApp asks for, as if written a moment ago; no controller has looked at it yet."""
-    wanted = desired.children(owner, model.parse(owner), WEBAPP, None)
+    wanted = {each: desired.child(each, owner, model.parse(owner), WEBAPP) for each in OWNED}
     return {resource: child and _written(overlay.render(child)) for resource, child in wanted.items()}
 
 

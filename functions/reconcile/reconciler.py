@@ -88,7 +88,7 @@ class _Run:
         if snapshot is None or meta_text(snapshot.webapp, "uid") != event.webapp.uid:
             return False
         subject = Subject.read(snapshot.webapp, self._means.resource)
-        return plan.decide(subject, {each: snapshot.child(each) for each in OWNED}, self._means.now()).empty
+        return plan.nothing_to_do(subject, {each: snapshot.child(each) for each in OWNED}, self._means.now())
 
     def _read_webapp(self) -> Subject | None:
         key = self._event.webapp

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,8 @@ def serve(make: Callable[[], Served], *, port: int, threads: int, graceful_secon
     """
     from functions.runtime.drain import RefusingWorker  # noqa: PLC0415 - gunicorn's worker, which only a server needs
 
+    gc.collect()
+    gc.freeze()  # the worker shares what is loaded by now, as long as no collection touches it
     settings = options(port, threads, graceful_seconds + DRAIN_SECONDS)
     Application(make, {**settings, "worker_class": RefusingWorker.after(DRAIN_SECONDS)}).run()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from functions.webapp.model import EnvVar, PodSecurityContext, Resources, WebAppSpec
 from functions.webapp.overlay import Keyed, Quantity, Whole
-from functions.webapp.resources import DEPLOYMENT, INGRESS, MANAGER, SERVICE, RawObject, Resource, meta_text, metadata
+from functions.webapp.resources import DEPLOYMENT, INGRESS, MANAGER, RawObject, Resource, meta_text, metadata
 
 CONTAINER = "app"
 _PORT = "http"
@@ -19,19 +19,18 @@ _PORT = "http"
 Desired = Mapping[str, Any]
 
 
-def children(
-    webapp: RawObject, spec: WebAppSpec, resource: Resource, ingress: RawObject | None
-) -> dict[Resource, Desired | None]:
-    """What each child shall be, in write order; None where it shall not exist.
+def child(
+    kind: Resource, webapp: RawObject, spec: WebAppSpec, resource: Resource, ingress: RawObject | None = None
+) -> Desired | None:
+    """What one child shall be; None where it shall not exist.
 
     `resource` is the WebApp's own resource, for the owner reference; `ingress` is the Ingress as observed, see
     `_ingress_class`.
     """
-    return {
-        DEPLOYMENT: {**_head(webapp, DEPLOYMENT, resource), "spec": _deployment(webapp, spec)},
-        SERVICE: {**_head(webapp, SERVICE, resource), "spec": _service(webapp, spec)},
-        INGRESS: _ingress(webapp, spec, resource, ingress) if spec.host else None,
-    }
+    if kind == INGRESS:
+        return _ingress(webapp, spec, resource, ingress) if spec.host else None
+    body = _deployment(webapp, spec) if kind == DEPLOYMENT else _service(webapp, spec)
+    return {**_head(webapp, kind, resource), "spec": body}
 
 
 def selector(webapp: RawObject) -> dict[str, str]:

@@ -73,7 +73,7 @@ def render(desired: Any) -> Any:
             return [render(entry) for entry in entries]
         case Quantity(text):
             return text
-        case Mapping():
+        case dict():
             rendered = {key: render(value) for key, value in desired.items()}
             return {key: value for key, value in rendered.items() if value is not None} or ({} if not desired else None)
         case list() | tuple():
@@ -87,10 +87,10 @@ def _diff(observed: Any, desired: Any, path: str) -> Iterator[Operation]:
         case None:
             if observed is not _MISSING:
                 yield {"op": "remove", "path": path}
-        case Whole(entries) if isinstance(observed, Mapping):
+        case Whole(entries) if isinstance(observed, dict):
             unwanted = dict.fromkeys(key for key in observed if key not in entries)
             yield from _diff(observed, {**entries, **unwanted}, path)
-        case Mapping() if isinstance(observed, Mapping):
+        case dict() if isinstance(observed, dict):
             for key, value in desired.items():
                 yield from _diff(observed.get(key, _MISSING), value, f"{path}/{escape(key)}")
         case Keyed(key, entries) if isinstance(observed, list):
@@ -109,7 +109,7 @@ def _diff(observed: Any, desired: Any, path: str) -> Iterator[Operation]:
 
 def _diff_entry(observed: list[Any], key: str, entry: Mapping[str, Any], path: str) -> Iterator[Operation]:
     for index, candidate in enumerate(observed):
-        if isinstance(candidate, Mapping) and candidate.get(key) == entry[key]:
+        if isinstance(candidate, dict) and candidate.get(key) == entry[key]:
             if found := operations(candidate, entry, f"{path}/{index}"):
                 yield {"op": "test", "path": f"{path}/{index}/{escape(key)}", "value": entry[key]}
                 yield from found

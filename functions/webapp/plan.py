@@ -59,11 +59,6 @@ class Plan:
     steps: tuple[Step, ...]
     status: dict[str, Any] | None
 
-    @property
-    def empty(self) -> bool:
-        """Whether nothing needs doing."""
-        return not self.steps and self.status is None
-
     def __str__(self) -> str:
         return ", ".join([*map(str, self.steps), *(["update status"] if self.status is not None else [])]) or "nothing"
 
@@ -106,7 +101,7 @@ class Subject:
             return None
         found = observed.get(resource)
         child = found if self.owns(found) else None
-        wanted = desired.children(self.webapp, self.spec, self.resource, observed.get(INGRESS))[resource]
+        wanted = desired.child(resource, self.webapp, self.spec, self.resource, observed.get(INGRESS))
         name = meta_text(self.webapp, "name")
         if wanted is None:
             return Step("delete", resource, name, target=child) if child is not None else None
@@ -136,6 +131,12 @@ def decide(subject: Subject, observed: Observed, now: datetime) -> Plan:
     """The whole plan for a WebApp and its children as observed."""
     steps = tuple(step for resource in OWNED if (step := subject.step(resource, observed)))
     return Plan(steps, subject.status(observed, None, now))
+
+
+def nothing_to_do(subject: Subject, observed: Observed, now: datetime) -> bool:
+    """Whether `decide` would come out empty; ends at the first thing that is to be done."""
+    steps = (subject.step(resource, observed) for resource in OWNED)
+    return not any(steps) and subject.status(observed, None, now) is None
 
 
 def guarded(step: Step, uid: str) -> list[dict[str, Any]]:

@@ -79,7 +79,7 @@ OWNED = (DEPLOYMENT, SERVICE, INGRESS)
 def metadata(obj: RawObject) -> RawObject:
     """The object's metadata, or an empty mapping where it has none."""
     found = obj.get("metadata")
-    return found if isinstance(found, Mapping) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def meta_text(obj: RawObject, field: str) -> str:
@@ -91,7 +91,7 @@ def meta_text(obj: RawObject, field: str) -> str:
 def owner_references(obj: RawObject) -> list[RawObject]:
     """The owner references that have the shape of one; their index is kept by `controller`."""
     found = metadata(obj).get("ownerReferences")
-    return [ref for ref in found if isinstance(ref, Mapping)] if isinstance(found, list) else []
+    return [ref for ref in found if isinstance(ref, dict)] if isinstance(found, list) else []
 
 
 def controller(obj: RawObject) -> RawObject | None:

@@ -46,11 +46,13 @@ def test_retry_after_is_read_as_seconds_or_a_date(text: str, seconds: float) -> 
     assert read(503, retry_after=text).retry_after == seconds
 
 
-def test_a_503_of_our_function_says_nothing_about_the_sink() -> None:
+def test_a_503_or_500_of_our_function_says_nothing_about_the_sink() -> None:
     assert read(503).sink
+    assert read(500).sink
+    assert not read(500, content_type="application/problem+json").sink
     assert not read(503, content_type="application/problem+json").sink
     assert not read(503, webapp_outcome="failed").sink
-    assert not read(500).sink
+    assert not read(429).sink
     assert answer.lost("timeout", "").sink
 
 

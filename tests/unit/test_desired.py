@@ -8,7 +8,7 @@ import pytest
 
 from functions.webapp import desired, model
 from functions.webapp.overlay import operations, render
-from functions.webapp.resources import DEPLOYMENT, INGRESS, SERVICE, RawObject, Resource
+from functions.webapp.resources import DEPLOYMENT, INGRESS, OWNED, SERVICE, RawObject, Resource
 from tests.builders import UID, WEBAPP, asking, children, described, hosted, stored, webapp, with_meta
 from tests.corpus import VALID, Case
 from tests.json_patch import apply
@@ -34,7 +34,7 @@ OPTIONAL: dict[str, Any] = {
 
 
 def asked(owner: dict[str, Any], ingress: RawObject | None = None) -> dict[Resource, Any]:
-    return desired.children(owner, model.parse(owner), WEBAPP, ingress)
+    return {each: desired.child(each, owner, model.parse(owner), WEBAPP, ingress) for each in OWNED}
 
 
 def test_children_carry_name_labels_and_one_controller_reference():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from functions.webapp import desired, model
 from functions.webapp.overlay import Keyed, Quantity, Whole, operations, render
-from functions.webapp.resources import DEPLOYMENT, INGRESS, SERVICE
+from functions.webapp.resources import DEPLOYMENT, INGRESS, OWNED, SERVICE
 from tests import json_patch
 from tests.builders import WEBAPP, children, places, stored, webapp
 
@@ -115,7 +115,7 @@ def merged(one: Any, other: Any) -> Any:
 
 def lived_in() -> list[tuple[dict[str, Any], Any]]:
     """Each child of a rich WebApp beside what other people put into it, and what the WebApp asks of it."""
-    asked = desired.children(RICH, model.parse(RICH), WEBAPP, None)
+    asked = {each: desired.child(each, RICH, model.parse(RICH), WEBAPP) for each in OWNED}
     found = []
     for resource in (DEPLOYMENT, SERVICE, INGRESS):
         real = merged(children(RICH)[resource], THEIRS)

@@ -32,6 +32,7 @@ from tests.builders import (
 from tests.schema_values import json_values
 
 NOTHING: Observed = dict.fromkeys(OWNED)
+EMPTY = plan.Plan((), None)
 
 
 def settled(owner: dict[str, Any]) -> tuple[dict[str, Any], Observed]:
@@ -45,13 +46,15 @@ def settled(owner: dict[str, Any]) -> tuple[dict[str, Any], Observed]:
 
 
 def decided(owner: dict[str, Any], observed: Observed) -> plan.Plan:
-    return decide(Subject.read(owner, WEBAPP), observed, NOW)
+    subject = Subject.read(owner, WEBAPP)
+    found = decide(subject, observed, NOW)
+    assert plan.nothing_to_do(subject, observed, NOW) == (found == EMPTY)
+    return found
 
 
 def test_a_new_webapp_needs_everything_in_write_order():
     found = decided(webapp(hosted, stored), NOTHING)
     assert str(found) == "create Deployment, create Service, create Ingress, update status"
-    assert not found.empty
 
 
 def test_without_a_host_there_is_no_ingress():
@@ -60,7 +63,7 @@ def test_without_a_host_there_is_no_ingress():
 
 def test_a_settled_webapp_needs_nothing():
     found = decided(*settled(webapp(hosted, stored)))
-    assert found.empty
+    assert found == EMPTY
     assert str(found) == "nothing"
 
 
@@ -86,7 +89,7 @@ def test_an_ingress_of_somebody_else_is_not_deleted():
     owner, observed = settled(webapp(stored))
     theirs = children(webapp(hosted, stored))[INGRESS]
     assert isinstance(theirs, dict)
-    assert decided(owner, {**observed, INGRESS: someone_elses(theirs)}).empty
+    assert decided(owner, {**observed, INGRESS: someone_elses(theirs)}) == EMPTY
 
 
 @pytest.mark.parametrize("resource", OWNED, ids=lambda each: each.kind)
@@ -104,7 +107,7 @@ def test_paused_and_deleted_webapps_write_no_child(adjective: Any):
 
 
 def test_a_webapp_on_its_way_out_gets_no_status():
-    assert decided(webapp(stored, deleting), NOTHING).empty
+    assert decided(webapp(stored, deleting), NOTHING) == EMPTY
 
 
 def test_an_invalid_spec_writes_no_child_and_names_the_field():

@@ -185,7 +185,9 @@ def test_go_too_old_says_so_and_names_the_three_cures(bench):
 
 
 def test_unknown_program_is_named(bench):
-    with pytest.raises(ToolchainError, match="no part provides 'kubelet': known are etcd, .*hydra, jaeger, kube-apiserver"):
+    with pytest.raises(
+        ToolchainError, match=r"no part provides 'kubelet': known are etcd, .*hydra, jaeger, kube-apiserver"
+    ):
         bench.toolchain.find("kubelet")
 
 
