@@ -1,7 +1,7 @@
 # Every target is one command that also works by hand. `make install` is all the set-up there is.
 PYTHON ?= python3
 BIN := .venv/bin
-.PHONY: install parts test-parts fmt check test unit demo dev cluster bench bench-peers generate lock image clean
+.PHONY: install parts test-parts fmt check test unit demo dev cluster bench bench-peers e2e screenshot authn-story generate lock image clean
 
 install: .venv/installed  ## the virtual environment, from pinned and hashed packages
 
@@ -49,6 +49,15 @@ bench: parts  ## how fast, how many requests, how much memory
 
 bench-peers: parts  ## the same beside a Go and a kopf twin
 	$(BIN)/python -m tests.bench --peers $(ARGS)
+
+e2e: install  ## the whole product on the cluster with Knative that KUBECONFIG names
+	$(BIN)/python -m tests.e2e $(ARGS)
+
+screenshot: parts  ## docs/trace.png, the picture in the README
+	$(BIN)/python -m tests.screenshot
+
+authn-story: test-parts  ## docs/authn-outage.svg: an identity provider's outage, with a naive webhook and with ours
+	$(BIN)/python -m tests.authn.story
 
 generate: install  ## write the CRD and everything else that is made from code
 	$(BIN)/python -m functions.dev.generate
