@@ -27,7 +27,4 @@ def platform(
     yield found
     if request.session.testsfailed:
         print(found.story())
-    for namespace in (found.namespace, "webapp-system"):  # their graces would take minutes
-        existing.kubectl("delete", "pods", "--all", "-n", namespace, "--grace-period=0", "--force")
-    existing.kubectl("delete", "namespace", found.namespace, "webapp-system", "--ignore-not-found", "--timeout=120s")
-    existing.kubectl("delete", "-k", str(folder), "--ignore-not-found", "--timeout=120s")
+    found.remove()

@@ -58,6 +58,18 @@ class Platform:
             self.cluster.kubectl("rollout", "status", "deployment/webapp-bridge", *SYSTEM, "--timeout=120s")
         self.cluster.kubectl("wait", "ksvc", "--all", "--for=condition=Ready", *SYSTEM, "--timeout=120s")
 
+    def remove(self) -> None:
+        """Delete everything and wait until it is gone; pods get no grace, theirs would take minutes."""
+        self.cluster.kubectl("delete", "namespace", self.namespace, "--wait=false", "--ignore-not-found")
+        self.cluster.kubectl("delete", "-k", str(self._folder), "--wait=false", "--ignore-not-found")
+
+        def gone() -> bool:
+            for namespace in (self.namespace, "webapp-system"):
+                self.cluster.kubectl("delete", "pods", "--all", "-n", namespace, "--grace-period=0", "--force")
+            return not self.cluster.kubectl("get", "namespace", self.namespace, "webapp-system", "--ignore-not-found")
+
+        self.until(gone, 120, "the namespaces are gone")
+
     def _tracing(self, components: list[str]) -> list[Raw]:
         """Spans go to the Jaeger that the cluster has."""
         if not components:
