@@ -185,11 +185,19 @@ class Sender:
         return self.post(self.event(snapshot, **more))
 
     def settle(self) -> None:
-        """Send events until one changes nothing; fails where that takes more than a few."""
+        """Send events until one changes nothing; fails where that takes more than a few.
+
+        Each waits until the Deployment controller has seen the Deployment, so that nothing comes after.
+        """
         for _ in range(5):
+            until(self._observed)
             if not self.send().writes:
                 return
         raise AssertionError(f"still writing: {self.send().writes}")
+
+    def _observed(self) -> bool:
+        found = self.admin.find(DEPLOYMENT, self.namespace, self.name)
+        return found is None or found.get("status", {}).get("observedGeneration") == found["metadata"]["generation"]
 
     def deploy(self, obj: Raw) -> Raw:
         """Create the WebApp, reconcile it, wait until its pods serve, reconcile again: a healthy start."""

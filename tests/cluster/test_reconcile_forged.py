@@ -22,18 +22,24 @@ PORTS = count(8000)
 def lived_in(shared: Sender) -> Sender:
     """A settled WebApp with other people's work in each of its children."""
     shared.deploy(webapp(hosted, replicas=0))
+    move_in(shared)
+    return shared
+
+
+def move_in(sender: Sender) -> None:
+    """Put other people's work there, where it is not there already."""
     notes = {"labels": {"theirs": "1"}, "annotations": {"theirs": "1"}}
     for resource in OWNED:
-        shared.admin.merge(resource, shared.namespace, "web", {"metadata": notes})
-    sidecar = {"spec": {"template": {"spec": {"containers": [SIDECAR, app(shared)]}}}}
-    shared.admin.merge(DEPLOYMENT, shared.namespace, "web", sidecar)
-    shared.admin.merge(SERVICE, shared.namespace, "web", {"spec": {"type": "NodePort"}})
-    return shared
+        sender.admin.merge(resource, sender.namespace, "web", {"metadata": notes})
+    sidecar = {"spec": {"template": {"spec": {"containers": [SIDECAR, app(sender)]}}}}
+    sender.admin.merge(DEPLOYMENT, sender.namespace, "web", sidecar)
+    sender.admin.merge(SERVICE, sender.namespace, "web", {"spec": {"type": "NodePort"}})
 
 
 @pytest.fixture
 def edited(lived_in: Sender) -> Sender:
     """The same, just edited: every child has to change."""
+    move_in(lived_in)
     lived_in.settle()
     port = next(PORTS)
     lived_in.edit(port=port, image=f"nginx:{port}", host=f"host-{port}.example.com")

@@ -77,6 +77,7 @@ def test_an_event_about_another_uid_is_stale_and_changes_nothing(plain):
 
 
 def test_a_snapshot_of_another_webapp_is_not_used(plain):
+    plain.settle()
     other, mine = plain.snapshot(), plain.webapp()
     other["webapp"]["metadata"]["uid"] = NOBODY
     answer = plain.send(other, uid=mine["metadata"]["uid"])
