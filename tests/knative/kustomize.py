@@ -28,11 +28,10 @@ def manifests(cluster: Cluster, folder: Path) -> list[dict[str, Any]]:
 
 
 def only(cluster: Cluster, overlay: str, kind: str) -> dict[str, Any]:
-    """The reconciler's Service, or the one object of another kind of an overlay."""
+    """The first object of a kind in an overlay; of Knative's Services the reconciler's."""
     found = manifests(cluster, FOLDER / "overlays" / overlay)
     name = "webapp-reconciler" if kind == "Service" else None
-    (one,) = [each for each in found if each["kind"] == kind and name in {None, each["metadata"]["name"]}]
-    return one
+    return next(each for each in found if each["kind"] == kind and name in {None, each["metadata"]["name"]})
 
 
 def composed(folder: Path, *components: str) -> Path:
