@@ -98,6 +98,7 @@ class _GuardedTls(_Guarded, HTTPSConnection):
 def _trust(ca_certs: str) -> ssl.SSLContext:
     """The system's authorities, those that Knative names, and those that it mounts."""
     context = ssl.create_default_context()
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as `functions.runtime.credentials.context`, and as Knative itself
     if ca_certs:
         try:
             context.load_verify_locations(cadata=ca_certs)
