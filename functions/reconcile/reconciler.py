@@ -20,7 +20,7 @@ from functions.runtime import kube, names, telemetry
 from functions.webapp import overlay, plan
 from functions.webapp.condition import ConditionType, Reason
 from functions.webapp.contract import Change, WebAppEvent
-from functions.webapp.errors import ApiError, Conflict, NotFound, Refused, TestFailed, WebAppError
+from functions.webapp.errors import ApiError, Conflict, NotFound, Refused, TestFailed, Unavailable, WebAppError
 from functions.webapp.plan import Observed, Step, Subject
 from functions.webapp.resources import DEPLOYMENT, EVENT, INGRESS, OWNED, RawObject, Resource, meta_text, metadata
 from functions.webapp.status import Failure, condition
@@ -94,7 +94,9 @@ class _Run:
         key = self._event.webapp
         try:
             webapp = self._session.send(kube.read(self._means.resource, key.namespace, key.name))
-        except NotFound:
+        except NotFound as error:
+            if error.reason != "NotFound":  # the resource is not served: its CRD is away, or not there yet
+                raise Unavailable(f"WebApps are not served: {error}", code=error.code) from error
             self.report.outcome = Outcome.GONE
             return None
         subject = Subject.read(webapp, self._means.resource)
