@@ -13,12 +13,16 @@ POLL_SECONDS = 0.1
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """In here SIGTERM is like Ctrl-C: it unwinds every context on its way, so that nothing is left running."""
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    """In here SIGTERM is like Ctrl-C: it unwinds every context on its way, so that nothing is left running.
+
+    Ctrl-C itself is heard also where a shell started the process in the background, which has it ignored.
+    """
+    before = {number: signal.signal(number, _interrupt) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def await_end(until: Callable[[], bool] = lambda: False) -> None:
