@@ -13,6 +13,7 @@ from tests.process_table import group_is_gone
 HOLD = """
 import signal, sys
 from functions.dev.processes import ProcessGroup
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background has it ignored
 with ProcessGroup(grace=0.3) as group:
     folder = str(group.folder)
     group.start("meek", [sys.executable, "-c", "import signal; signal.pause()", folder])
