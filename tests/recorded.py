@@ -23,6 +23,9 @@ WEBAPP = {
     "metadata": {"name": "web", "namespace": NAMESPACE},
     "spec": {"image": "nginx:1.25", "replicas": 2, "host": "web.example.com"},
 }
+WEB = "webapps.v1.platform.example.com/web"
+"""As kubectl understands it also where another group serves WebApps."""
+
 CHILDREN = ("deployment", "service", "ingress")
 _QUIET_SECONDS = 0.6
 _OF_THE_SERVER = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields")
@@ -43,20 +46,20 @@ def play(bench: Workbench) -> dict[str, dict[str, Any]]:
 
     kubectl("create", "namespace", NAMESPACE)
     bench.cluster.apply(WEBAPP)
-    step("wait", "--for=condition=Ready", "webapp/web", "--timeout=30s")
-    step("patch", "webapp/web", "--type=merge", "--patch", '{"spec": {"image": "nginx:1.27"}}')
+    step("wait", "--for=condition=Ready", WEB, "--timeout=30s")
+    step("patch", WEB, "--type=merge", "--patch", '{"spec": {"image": "nginx:1.27"}}')
     step("rollout", "status", "deployment/web", "--timeout=30s")
-    step("patch", "webapp/web", "--type=merge", "--patch", '{"spec": {"paused": true}}')
+    step("patch", WEB, "--type=merge", "--patch", '{"spec": {"paused": true}}')
     for kind in CHILDREN:
         kept = json.loads(kubectl("get", kind, "web", "-o", "json", "--namespace", NAMESPACE))
         step("label", kind, "web", "team=shop")
         step("delete", kind, "web")
         bench.cluster.apply(_again(kept))
         settle(bench.recording)
-    step("patch", "webapp/web", "--type=merge", "--patch", '{"spec": {"paused": false}}')
+    step("patch", WEB, "--type=merge", "--patch", '{"spec": {"paused": false}}')
     bench.restart_bridge()
     settle(bench.recording)
-    step("delete", "webapp/web")
+    step("delete", WEB)
     found: dict[str, dict[str, Any]] = {}
     for each in recording.events(bench.recording.read_text(), str(bench.recording)):
         found.setdefault(short(each.event)[0], json.loads(recording.line(each.event)))

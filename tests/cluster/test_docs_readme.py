@@ -17,7 +17,7 @@ README = ROOT / "README.md"
 _MAKE = re.compile(r"(?:`|^|\$ )make ([a-z][a-z-]*)", re.MULTILINE)
 
 
-def test_replay_with_curl_works_and_prints_what_the_readme_says(cluster):
+def test_replay_with_curl_works_and_prints_what_the_readme_says(cluster, tmp_path):
     programs = [str(Path(sys.executable).parent), str(Toolchain.from_environment().find("kubectl").parent)]
     settings = {"WEBAPP_NAMESPACES": "shop", "BRIDGE_LEASE_NAME": "webapp-bridge-readme"}
     with Workbench(nullcontext(cluster), settings=settings) as bench:
@@ -25,6 +25,7 @@ def test_replay_with_curl_works_and_prints_what_the_readme_says(cluster):
             **os.environ,
             "PATH": os.pathsep.join([*programs, os.environ["PATH"]]),
             "KUBECONFIG": str(bench.cluster.kubeconfig),
+            "KUBECACHEDIR": str(tmp_path),  # other tests serve other groups
             "FUNCTION": bench.url,
             "EVENTS": str(bench.recording),
         }
