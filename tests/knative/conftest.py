@@ -43,7 +43,7 @@ def apiserver(cluster: ControlPlane) -> Iterator[Valve]:
 @pytest.fixture
 def processes() -> Iterator[ProcessGroup]:
     """What a test starts, and ends with it."""
-    with ProcessGroup() as group:
+    with ProcessGroup(grace=2) as group:  # queue-proxy would drain for 30 s
         yield group
 
 

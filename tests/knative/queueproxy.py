@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class QueueProxy:
         }
         program: Path = Toolchain.from_environment().find("queue-proxy")
         self.process: Process = processes.start("queue-proxy", [program], environ)
-        self.process.wait_until(lambda: self.probe() != 0)
+        self.process.wait_until(lambda: self._listens(port))
 
     def probe(self) -> int:
         """What a readiness probe of the pod is answered; 0 where nobody listens."""
@@ -56,6 +57,11 @@ class QueueProxy:
             return self.http.request("GET", self.url, headers=PROBE).status
         except urllib3.exceptions.HTTPError:
             return 0
+
+    @staticmethod
+    def _listens(port: int) -> bool:
+        with socket.socket() as client:
+            return client.connect_ex((LOOPBACK, port)) == 0
 
     def wait_for_drain(self) -> int:
         """What the container's preStop hook asks before the container may be told to end."""
