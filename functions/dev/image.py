@@ -44,6 +44,8 @@ events_logger = "file"
 """
 """What a machine without systemd, and a root without CAP_SYS_RESOURCE, can do."""
 
+PRIVATE = ("unshare", "--mount", "--propagation", "private") if os.geteuid() == 0 else ()
+
 
 class ImageError(WebAppError):
     """The image cannot be built; the message holds what the tool said, or what is missing."""
@@ -67,8 +69,8 @@ class Podman:
         )
 
     def __call__(self, *args: str) -> str:
-        """Run podman; gives what it printed. Raises ImageError."""
-        return _run([*self.command, *args], self.environ)
+        """Run podman; gives what it printed. Raises ImageError. What it mounts is gone with it."""
+        return _run([*PRIVATE, *self.command, *args], self.environ)
 
     def build(self, tag: str = TAG, arguments: Sequence[str] = ()) -> str:
         """Build the Dockerfile and give the image's id; `arguments` go to `podman build`."""
@@ -87,7 +89,7 @@ class Podman:
 
     def _have_base(self) -> None:
         name = f"localhost/{BASE}"
-        if subprocess.run([*self.command, "image", "exists", name], env=self.environ, check=False).returncode == 0:
+        if name in self("images", "--format", "{{.Repository}}:{{.Tag}}").split():
             return
         archive = self.folder / "base.tar"
         if not archive.is_file():
