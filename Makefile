@@ -1,7 +1,7 @@
 # Every target is one command that also works by hand. `make install` is all the set-up there is.
 PYTHON ?= python3
 BIN := .venv/bin
-.PHONY: install parts test-parts fmt check test unit demo dev cluster bench bench-peers e2e screenshot authn-story generate lock image clean
+.PHONY: install parts test-parts fmt check test unit demo dev cluster bench bench-peers e2e screenshot authn-story generate lock image image-test clean
 
 install: .venv/installed  ## the virtual environment, from pinned and hashed packages
 
@@ -67,6 +67,9 @@ lock: install  ## pin the newest packages that fit pyproject.toml
 
 image:  ## the container image, with docker or podman
 	$$(command -v docker || command -v podman) build --tag webapp-operator .
+
+image-test: install  ## that image, run as strictly as a pod, against a real control plane (podman)
+	$(BIN)/python -m tests.e2e image
 
 clean:  ## remove what the targets made, but not the built control plane
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist
