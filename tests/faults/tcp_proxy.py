@@ -50,6 +50,7 @@ class TcpProxy:
         self.port: int = self._listener.getsockname()[1]
         self.links: list[Link] = []
         self.refusing = False
+        self._lost = False
         threading.Thread(target=self._accept, daemon=True).start()
 
     def __enter__(self) -> Self:
@@ -63,6 +64,11 @@ class TcpProxy:
         """Silence every connection there is; new ones work."""
         for link in self.links:
             link.freeze()
+
+    def lose(self) -> None:
+        """Silence every connection there is and every one to come, as a partition of the network does."""
+        self._lost = True
+        self.freeze()
 
     def cut(self) -> None:
         """End every connection there is."""
@@ -86,3 +92,5 @@ class TcpProxy:
                     near.close()
                 else:
                     self.links.append(Link(near, socket.create_connection(self._server)))
+                    if self._lost:
+                        self.links[-1].freeze()

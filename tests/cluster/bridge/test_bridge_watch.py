@@ -14,7 +14,7 @@ from functions.dev.controlplane import ControlPlane
 from functions.webapp.resources import SERVICE
 from tests.cluster.admin import CRD, WEBAPP, until
 from tests.cluster.bridge.bridges import Bridges
-from tests.cluster.bridge.scripted_sink import ScriptedSink
+from tests.cluster.bridge.scripted_sink import Received, Reply, ScriptedSink
 from tests.cluster.bridge.team import Team, quiet, version
 from tests.faults.tcp_proxy import TcpProxy
 
@@ -78,6 +78,27 @@ def test_a_watch_that_falls_silent_is_noticed_and_what_it_hid_gets_through(
     assert bridge.figure("webapp_bridge_watch_restarts_total", reason="silent") > silent
     assert sink.types("hidden") == ["webapp.added"]
     assert bridge.ask("livez")[0] == 200
+
+
+def test_a_leader_that_is_cut_off_never_overlaps_with_the_next_one(
+    cluster: ControlPlane, bridges: Bridges, team: Team, sink: ScriptedSink, proxy: TcpProxy, tmp_path: Path
+) -> None:
+    def sender(event: Received) -> str:
+        return event.headers["ce-sender"]
+
+    sink.answer = lambda event: Reply(503 if sender(event) == "first" and event.webapp == "busy" else 204)
+    bridges.start(KUBECONFIG=through(proxy, cluster, tmp_path), K_CE_OVERRIDES='{"extensions": {"sender": "first"}}')
+    second = bridges.start(K_CE_OVERRIDES='{"extensions": {"sender": "second"}}')
+    team.make("busy")
+    sink.wait("busy", 2)  # it is sent again and again, so the first has something to say all the time
+    proxy.lose()
+    until(second.leads, 25)
+    until(lambda: sender(sink.about("busy")[-1]) == "second")
+    team.edit("busy", replicas=3)
+    until(lambda: sink.types("busy")[-1] == "webapp.modified")
+    quiet(team, sink)
+    senders = [sender(each) for each in sink.received]
+    assert senders == sorted(senders), "the first sent after the second had begun"
 
 
 def test_while_it_is_refused_it_is_alive_but_not_ready_and_recovers_by_itself(
