@@ -48,7 +48,7 @@ def test_overload_of_the_queue_is_retried_until_nothing_is_left(
     port = free_port()
     operator.start_function({"KUBECONFIG": str(through_the_valve), "RECONCILE_THREADS": "1"}, port=port)
     proxy = QueueProxy(processes, service, port)
-    bridge = operator.start_bridge(proxy.url)
+    bridge = operator.start_bridge(proxy.url, {"WEBAPP_NAMESPACES": namespace})  # not what other tests left
     apiserver.shut()
     names = [f"web-{number}" for number in range(30)]
     for name in names:
