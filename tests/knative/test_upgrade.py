@@ -30,7 +30,7 @@ def test_children_of_an_earlier_version_are_not_touched(cluster, admin, namespac
         }
         admin.create(KINDS[child["kind"]], child)
     before = audit("webapp-reconciler")
-    operator.start_bridge(operator.start_function())
+    operator.start_bridge(operator.start_function(), {"WEBAPP_NAMESPACES": namespace})
     until(lambda: admin.get(WEBAPP, namespace, meta["name"]).get("status", {}).get("observedGeneration") == 1)
     writes = [
         each for each in audit("webapp-reconciler")[len(before) :] if each["verb"] in {"create", "patch", "delete"}
