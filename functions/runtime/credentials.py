@@ -40,8 +40,12 @@ def context(tls: Mapping[str, Any]) -> ssl.SSLContext:
     """
     made = create_urllib3_context(cert_reqs=ssl.VerifyMode[tls.get("cert_reqs", "CERT_REQUIRED")])
     made.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if "ca_certs" not in tls:
+    if "ca_certs" in tls:
+        made.load_verify_locations(tls["ca_certs"])
+    else:
         made.load_default_certs()
+    if "cert_file" in tls:
+        made.load_cert_chain(tls["cert_file"], tls.get("key_file"))
     return made
 
 

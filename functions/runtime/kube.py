@@ -134,7 +134,10 @@ class Api:
             Attr.SERVER_PORT: where.port or 443,
         }
         self._prefix = where.path.rstrip("/")
-        tls = {**credentials.tls, "ssl_context": context(credentials.tls)} if credentials.tls else {}
+        # files are read once, into the context: urllib3 would load them again for each connection, in threads at once
+        tls = {"ssl_context": context(credentials.tls)} if credentials.tls else {}
+        if name := credentials.tls.get("server_hostname"):
+            tls["server_hostname"] = name
         self._pool = urllib3.connection_from_url(
             credentials.server,
             maxsize=connections,
