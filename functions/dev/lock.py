@@ -14,9 +14,9 @@ BUILD = "hatchling>=1.27\n"
 
 SETS = {
     "base": [PROJECT],
-    "cli": ["--extra", "cli", PROJECT],
-    "dev": ["--extra", "cli", "--group", "dev", PROJECT],
-    "image": ["--override", "requirements/image.in", PROJECT],
+    "cli": ["--extra", "cli", "--extra", "history", PROJECT],
+    "dev": ["--extra", "cli", "--extra", "history", "--group", "dev", PROJECT],
+    "image": ["--extra", "history", "--override", "requirements/image.in", PROJECT],
     "build": ["--python-version", "3.11", "-"],
 }
 

@@ -38,19 +38,19 @@ class Shape:
     """Users, and seconds before, during and after the outage.
 
     Known users arrive slowly enough for the limit on strangers and are all known when it begins; newcomers arrive a
-    third into it.
+    third into it. After it the breaker may stay open for its last interval, and each client asks once in a `PERIOD`.
     """
 
     known: int = 200
     newcomers: int = 20
     before: float = 30.0
     outage: float = 60.0
-    after: float = 45.0
+    after: float = 70.0
 
     @classmethod
     def short(cls) -> Shape:
-        """The same in three quarters of a minute."""
-        return cls(known=50, newcomers=10, before=8.0, outage=14.0, after=16.0)
+        """The same in a minute."""
+        return cls(known=50, newcomers=10, before=8.0, outage=14.0, after=30.0)
 
 
 @dataclass(frozen=True)

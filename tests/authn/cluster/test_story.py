@@ -7,7 +7,7 @@ import os
 from tests.authn.story import Shape, naive, report, shipped, tell
 
 CI = bool(os.environ.get("CI"))
-SHAPE = Shape(known=150, newcomers=20, before=20.0, outage=60.0, after=40.0) if CI else Shape.short()
+SHAPE = Shape(known=150, newcomers=20, before=20.0, outage=60.0, after=70.0) if CI else Shape.short()
 
 
 def test_known_users_notice_nothing_and_the_provider_is_left_alone(capsys):
