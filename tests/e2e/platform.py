@@ -38,7 +38,7 @@ class Platform:
 
     def __init__(self, cluster: Cluster, folder: Path, asked: Asked) -> None:
         self.cluster, self.asked = cluster, asked
-        self._folder = folder
+        self.folder = folder
         self.namespace = "e2e"
 
     def install(self, overlay: str, *patches: Mapping[str, Any]) -> None:
@@ -46,13 +46,13 @@ class Platform:
         name, _, tag = self.asked.image.rpartition(":")
         components = ["tracing"] if self.asked.jaeger and overlay != "apiserversource" else []
         kustomization = {
-            "resources": [os.path.relpath(KNATIVE / "overlays" / overlay, self._folder)],
-            "components": [os.path.relpath(KNATIVE / "components" / each, self._folder) for each in components],
+            "resources": [os.path.relpath(KNATIVE / "overlays" / overlay, self.folder)],
+            "components": [os.path.relpath(KNATIVE / "components" / each, self.folder) for each in components],
             "images": [{"name": "registry.example.com/webapp-operator", "newName": name, "newTag": tag}],
             "patches": [*self._tracing(components), *patches],
         }
-        (self._folder / "kustomization.yaml").write_text(json.dumps(kustomization))
-        self.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(self._folder))
+        (self.folder / "kustomization.yaml").write_text(json.dumps(kustomization))
+        self.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(self.folder))
         self.cluster.kubectl("wait", "--for=condition=Established", "crd/webapps.platform.example.com", "--timeout=30s")
         if overlay != "apiserversource":
             self.cluster.kubectl("rollout", "status", "deployment/webapp-bridge", *SYSTEM, "--timeout=120s")
@@ -61,7 +61,7 @@ class Platform:
     def remove(self) -> None:
         """Delete everything and wait until it is gone; pods get no grace, theirs would take minutes."""
         self.cluster.kubectl("delete", "namespace", self.namespace, "--wait=false", "--ignore-not-found")
-        self.cluster.kubectl("delete", "-k", str(self._folder), "--wait=false", "--ignore-not-found")
+        self.cluster.kubectl("delete", "-k", str(self.folder), "--wait=false", "--ignore-not-found")
 
         def gone() -> bool:
             for namespace in (self.namespace, "webapp-system"):

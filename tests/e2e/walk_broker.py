@@ -6,7 +6,21 @@ import uuid
 
 import pytest
 
-from tests.e2e.platform import SYSTEM
+from tests.e2e.platform import BRIDGE, FUNCTION, SYSTEM
+
+TALKATIVE = {
+    "target": {"kind": "Service", "name": "webapp-reconciler"},
+    "patch": json.dumps(
+        [
+            {
+                "op": "add",
+                "path": "/spec/template/spec/containers/0/env/-",
+                "value": {"name": "WEBAPP_LOG_LEVEL", "value": "debug"},
+            }
+        ]
+    ),
+}
+"""Makes the function log every delivery, not only those that did something."""
 
 RECORDER = {
     "apiVersion": "eventing.knative.dev/v1",
@@ -31,7 +45,7 @@ print(urllib.request.urlopen(request, timeout=400).status)
 
 @pytest.fixture(scope="module", autouse=True)
 def installed(platform):
-    platform.install("broker")
+    platform.install("broker", TALKATIVE)
     dead_letters = platform.get("ksvc", "webapp-dead-letters", namespace="webapp-system")
     recorder = {
         "apiVersion": dead_letters["apiVersion"],
@@ -51,6 +65,13 @@ def lines(platform, service):
     selector = f"serving.knative.dev/service={service}"
     log = ("logs", "-l", selector, "-c", "dead-letters", "--tail=-1", *SYSTEM)
     return [json.loads(line) for line in platform.cluster.kubectl(*log).splitlines() if '"specversion"' in line]
+
+
+def deliveries(platform, event_id):
+    """What the function logged of each delivery of one event."""
+    log = platform.cluster.kubectl("logs", "-l", FUNCTION, "-c", "reconciler", "--tail=-1", *SYSTEM)
+    told = [json.loads(line) for line in log.splitlines() if f'"{event_id}"' in line and line.startswith("{")]
+    return [each for each in told if each.get("event_id") == event_id and "outcome" in each]
 
 
 def post(platform, event, data):
@@ -102,25 +123,75 @@ def test_poison_is_delivered_once_and_lands_among_the_dead_letters_with_its_reas
         "webappuid": "e2e",
     }
     assert post(platform, event, {"webapp": {"namespace": "e2e", "name": "first"}}) == 202
+    assert len(deliveries(platform, name)) == 1
     (letter,) = [each for each in lines(platform, "webapp-dead-letters") if each["id"] == name]
     assert letter["knativeerrorcode"] == "422"
     assert "webapp-reconciler" in letter["knativeerrordest"]
     assert "unknown_event" in base64.b64decode(letter["knativeerrordata"]).decode()
 
 
+def about_first(platform):
+    """A new event about the WebApp `first`, without a snapshot, and its data."""
+    uid = platform.get("wa", "first")["metadata"]["uid"]
+    event = {
+        "specversion": "1.0",
+        "id": uuid.uuid4().hex,
+        "type": "com.example.platform.webapp.modified.v1",
+        "source": "//platform.example.com/clusters/e2e/platform.example.com/webapps",
+        "webappuid": uid,
+    }
+    return event, {"webapp": {"namespace": platform.namespace, "name": "first", "uid": uid}}
+
+
+def test_event_that_is_done_with_is_delivered_once(platform):
+    event, data = about_first(platform)
+    assert post(platform, event, data) == 202
+    assert [each["outcome"] for each in deliveries(platform, event["id"])] == ["unchanged"]
+    assert not [each for each in lines(platform, "webapp-dead-letters") if each["id"] == event["id"]]
+
+
 def test_what_cannot_be_done_now_is_tried_again_and_then_a_dead_letter(platform):
     """Without its role the function answers 503: Knative tries four times, then gives the event to the sink."""
     platform.cluster.kubectl("delete", "clusterrolebinding", "webapp-reconciler")
-    name = uuid.uuid4().hex
-    meta = platform.get("wa", "first")["metadata"]
-    event = {
-        "specversion": "1.0",
-        "id": name,
-        "type": "com.example.platform.webapp.modified.v1",
-        "source": "//platform.example.com/clusters/e2e/platform.example.com/webapps",
-        "webappuid": meta["uid"],
-    }
-    key = {"namespace": platform.namespace, "name": "first", "uid": meta["uid"]}
-    assert post(platform, event, {"webapp": key}) == 202
-    (letter,) = [each for each in lines(platform, "webapp-dead-letters") if each["id"] == name]
+    event, data = about_first(platform)
+    assert post(platform, event, data) == 202
+    assert len(deliveries(platform, event["id"])) == 4
+    (letter,) = [each for each in lines(platform, "webapp-dead-letters") if each["id"] == event["id"]]
     assert letter["knativeerrorcode"] == "503"
+
+
+def test_cancelled_post_is_sent_again_under_the_same_id(platform):
+    """The role is still missing: the broker is killed while it retries what the bridge sent, which cancels the rest."""
+    platform.apply("first", replicas=1, env=[{"name": "COLOUR", "value": "blue"}])
+    version = platform.get("wa", "first")["metadata"]["resourceVersion"]
+    uid = platform.get("wa", "first")["metadata"]["uid"]
+    event_id = f"{uid}.{version}.modified"
+    platform.until(lambda: deliveries(platform, event_id), 60, "the first delivery of it")
+    retried = platform.metric("webapp_bridge_retried_total")
+    ingress = ("-n", "knative-eventing", "-l", "eventing.knative.dev/brokerRole=ingress")
+    platform.cluster.kubectl("delete", "pods", *ingress, "--grace-period=0", "--force")
+    platform.until(lambda: platform.metric("webapp_bridge_retried_total") > retried, 90, "the bridge counts a retry")
+    platform.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(platform.folder))
+    platform.until(lambda: container(platform, "first").get("env"), 120, "the edit reaches the Deployment")
+    assert [each["outcome"] for each in deliveries(platform, event_id)][-1] in {"updated", "unchanged"}
+
+
+def test_bridge_killed_while_its_post_waits_loses_nothing(platform):
+    platform.cluster.kubectl("delete", "clusterrolebinding", "webapp-reconciler")
+    platform.apply("first", replicas=1, env=[{"name": "COLOUR", "value": "green"}])
+    lease = platform.get("lease", "webapp-bridge", namespace="webapp-system")["spec"]["holderIdentity"]
+    meta = platform.get("wa", "first")["metadata"]
+    event_id = f"{meta['uid']}.{meta['resourceVersion']}.modified"
+    platform.until(lambda: deliveries(platform, event_id), 60, "the first delivery of it")
+    platform.cluster.kubectl("delete", "pod", lease, *SYSTEM, "--grace-period=0", "--force")
+    platform.cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(platform.folder))
+    took = platform.until(
+        lambda: container(platform, "first")["env"] == [{"name": "COLOUR", "value": "green"}], 120, "the edit is there"
+    )
+    print(f"\nafter the kill of the leader with a POST under way: {took:.1f} s")
+    assert len(platform.pods(BRIDGE)) >= 2
+
+
+def container(platform, name):
+    """The app's container in a WebApp's Deployment."""
+    return platform.get("deployment", name)["spec"]["template"]["spec"]["containers"][0]
