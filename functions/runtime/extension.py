@@ -6,7 +6,8 @@ goes on answering, health and metrics on a plain port.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -27,12 +28,13 @@ def serve(
     *,
     ready: Check = lambda: "",
     graceful_seconds: int = 10,
+    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Serve the app on all addresses until SIGTERM.
 
     From then on `/readyz` says no while the app answers for `profile.drain_seconds` more, and requests that run even
     then have `graceful_seconds` to end. `make` is called in the worker with the registry that `/metrics` shows;
-    `ready` says why the server is not ready, or "".
+    `ready` says why the server is not ready, or ""; `more` holds settings of gunicorn's, by its own names.
     """
     registry = CollectorRegistry()
     certificate = Certificate(profile)
@@ -50,5 +52,6 @@ def serve(
         "keyfile": str(profile.key),
         "ssl_context": lambda _config, _default: certificate.context(),
         "post_worker_init": health,
+        **more,
     }
     Application(lambda: make(registry), settings).run()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import ssl
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -23,7 +23,8 @@ class Profile:
     """Where and how one server listens; the same variables for every one of them.
 
     `client_ca` is a PEM file of authorities: clients may then present a certificate, which is verified; who must
-    have one is the app's decision. `drain_seconds` is how long the server goes on answering after SIGTERM.
+    have one is the app's decision. `client_authorities` gives them instead, as PEM, for a server that learns them while
+    it runs. `drain_seconds` is how long the server goes on answering after SIGTERM.
     """
 
     certificate: Path = Path("/etc/webapp/tls/tls.crt")
@@ -33,6 +34,7 @@ class Profile:
     health_port: int = 8081
     threads: int = 16
     drain_seconds: float = 30.0
+    client_authorities: Callable[[], bytes] = lambda: b""
 
     @classmethod
     def load(cls, environ: Mapping[str, str]) -> Self:
@@ -72,16 +74,17 @@ class Certificate:
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
         self._lock = threading.Lock()
-        self._seen: tuple[tuple[int, ...], ...] = ()
+        self._seen: tuple[object, ...] = ()
         self._context: ssl.SSLContext | None = None
 
     def context(self) -> ssl.SSLContext:
         """The context now; raises OSError where no good pair was ever there."""
         with self._lock:
             try:
-                seen = tuple(_identity(path) for path in self._profile.files)
+                authorities = self._profile.client_authorities()
+                seen = (authorities, *(_identity(path) for path in self._profile.files))
                 if seen != self._seen:
-                    self._context = self._load()
+                    self._context = self._load(authorities)
                     self._seen = seen
             except OSError as error:
                 if self._context is None:
@@ -91,15 +94,26 @@ class Certificate:
                 raise AssertionError("loaded or raised")
             return self._context
 
-    def _load(self) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    def _load(self, authorities: bytes) -> ssl.SSLContext:
+        context = ServerContext(ssl.PROTOCOL_TLS_SERVER)
         context.sslsocket_class = PatientSocket
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(self._profile.certificate, self._profile.key)
         if self._profile.client_ca is not None:
             context.load_verify_locations(self._profile.client_ca)
             context.verify_mode = ssl.CERT_OPTIONAL
+        if authorities:
+            context.load_verify_locations(cadata=authorities.decode("ascii"))
+            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an intermediate may be an authority, as for Go
+            context.verify_mode = ssl.CERT_OPTIONAL
+            context.client_authorities = authorities
         return context
+
+
+class ServerContext(ssl.SSLContext):
+    """A context that knows what its connections' client certificates were verified by."""
+
+    client_authorities: bytes = b""
 
 
 class PatientSocket(ssl.SSLSocket):
