@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from functions.webapp import apiserversource
-from functions.webapp.contract import Change, event_type, prefix
+from functions.webapp import apiserversource, finished
+from functions.webapp.contract import Change, event_type
 from functions.webapp.errors import WebAppError
 from functions.webapp.resources import OWNED, Resource, webapp
 
@@ -58,7 +58,7 @@ def kinds(group: str) -> list[Kind]:
     ]
     answer = Kind(
         "reconcile.finished",
-        f"{prefix(group)}.reconcile.finished.v1",
+        finished.event_type(group),
         "What one reconcile did: the function's answer to `Prefer: reply`, meant for the history.",
     )
     knative = [

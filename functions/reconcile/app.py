@@ -6,20 +6,17 @@ caller who asked for one: `Prefer: return=representation` gets a report, `Prefer
 
 from __future__ import annotations
 
-import json
 import logging
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from cloudevents.core.v1.event import CloudEvent
 from flask import Flask, Response, request
 from opentelemetry.trace import Link, Span, SpanKind, get_current_span
 
+from functions.reconcile.handling import Asked, Handling
 from functions.reconcile.reconciler import reconcile
-from functions.reconcile.report import FAILED, Outcome, Report
+from functions.reconcile.report import Report
 from functions.reconcile.session import Means
 from functions.reconcile.settings import Settings
 from functions.runtime import telemetry, web
@@ -27,7 +24,9 @@ from functions.runtime.names import DESTINATION, Attr
 from functions.runtime.names import Span as SpanName
 from functions.webapp import apiserversource, contract, envelope
 from functions.webapp.contract import WebAppEvent
-from functions.webapp.errors import MalformedEvent, WebAppError
+from functions.webapp.errors import WebAppError
+from functions.webapp.finished import Fault
+from functions.webapp.outcome import Outcome
 from functions.webapp.resources import OWNED
 
 _log = logging.getLogger("functions.reconcile")
@@ -42,27 +41,6 @@ def create_app(settings: Settings, means: Means, init: Link) -> Flask:
     app.add_url_rule("/", "receive", function.receive, methods=["POST"], provide_automatic_options=False)
     app.add_url_rule("/", "allow", function.allow, methods=["OPTIONS"])
     return app
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What the caller wants besides the reconcile."""
-
-    report: bool
-    reply: bool
-    dry_run: bool
-
-    @staticmethod
-    def for_a_report() -> bool:
-        return "return=representation" in web.preferences(request.headers.get("prefer"))
-
-    @classmethod
-    def of(cls) -> _Asked:
-        wanted = web.preferences(request.headers.get("prefer"))
-        dry_run = request.args.get("dryRun")
-        if dry_run not in {None, "", "All"}:
-            raise MalformedEvent("dryRun", f"{dry_run[:80]!r} is not a dry run that exists; use ?dryRun=All")
-        return cls(cls.for_a_report() or bool(dry_run), "reply" in wanted, bool(dry_run))
 
 
 class _Function:
@@ -81,11 +59,11 @@ class _Function:
 
     def receive(self) -> Response:
         """One event."""
-        started, begun = time.time_ns(), time.monotonic()
+        started = time.time_ns()
         event = _decoded()
         headers = {name.lower(): value for name, value in request.headers.items()}
         created = event.get_extension("traceparent") if isinstance(event, CloudEvent) else None
-        parent, links = web.lineage(headers, str(created or ""), replayed=_Asked.for_a_report())
+        parent, links = web.lineage(headers, str(created or ""), replayed=Asked.for_a_report())
         init, self._init = self._init, None
         with telemetry.span(
             self._means.tracer,
@@ -102,10 +80,10 @@ class _Function:
             },
         ) as span:
             if isinstance(event, CloudEvent):
-                answer = self._process(event, links, begun)
+                answer = self._process(Handling(event), links)
             else:
-                span.set_attributes({Attr.OUTCOME: FAILED, Attr.REASON: event.error_type})
-                answer = self._refuse(event, None, begun)
+                span.set_attributes({Attr.OUTCOME: str(Outcome.FAILED), Attr.REASON: event.error_type})
+                answer = self._refuse(event, None)
             span.set_attribute(Attr.HTTP_STATUS, answer.status_code)
             if answer.status_code >= 500:
                 telemetry.failed(span, str(answer.status_code))
@@ -117,7 +95,8 @@ class _Function:
             self._means.instruments.server.record((time.time_ns() - started) / 1e9, labels)
             return web.answered(span, answer)
 
-    def _process(self, event: CloudEvent, links: list[Link], begun: float) -> Response:
+    def _process(self, run: Handling, links: list[Link]) -> Response:
+        event = run.event
         attributes = {
             Attr.MESSAGING_SYSTEM: "cloudevents",
             Attr.MESSAGING_OPERATION: "process",
@@ -134,32 +113,37 @@ class _Function:
         ) as span:
             labels: dict[str, str] = {}
             try:
-                asked = _Asked.of()
-                report = self._reconcile(event, asked, span, labels)
+                run.asked = Asked.of_request()
+                self._reconcile(run, span, labels)
             except WebAppError as error:
                 telemetry.failed(span, error.error_type, str(error))
                 labels[Attr.ERROR_TYPE] = error.error_type
-                return self._refuse(error, event, begun)
+                return self._refuse(error, run)
             except Exception as error:  # noqa: BLE001 - told with its stack by `defect`, and as this span's failure
                 telemetry.failed(span, type(error).__qualname__)
                 labels[Attr.ERROR_TYPE] = type(error).__qualname__
-                return web.defect(error)
+                return web.defect(error, **self._failure(run, Fault(web.UNFORESEEN_TYPE, web.UNFORESEEN)))
             finally:
-                self._means.instruments.process.record(time.monotonic() - begun, labels)
+                self._means.instruments.process.record(run.milliseconds() / 1000, labels)
+            report = run.report
             quiet = report.outcome in {Outcome.UNCHANGED, Outcome.IGNORED, Outcome.GONE, Outcome.STALE}
             told = {"outcome": str(report.outcome), "attempts": report.attempts, "api_calls": len(report.calls)}
             level = logging.DEBUG if quiet else logging.INFO
-            self._log(level, event, begun, webapp=str(report.webapp), reason=report.reason, **told)
-            return self._answer(event, report, asked)
+            _tell(level, run, webapp=str(report.webapp), reason=report.reason, **told)
+            return run.answer(self._means.resource.group, self._settings.revision)
 
-    def _reconcile(self, event: CloudEvent, asked: _Asked, span: Span, labels: dict[str, str]) -> Report:
-        resource = self._means.resource
+    def _reconcile(self, run: Handling, span: Span, labels: dict[str, str]) -> None:
+        event, resource = run.event, self._means.resource
         if event.get_type().startswith(apiserversource.PREFIX):
             meant = apiserversource.parse(event, resource, OWNED)
         else:
             meant = contract.parse(event, resource, OWNED)
-        if meant is None or not self._allowed(meant):
-            return Report(meant.webapp if meant else contract.Key("", ""), Outcome.IGNORED)
+        if meant is None:
+            return
+        if not self._allowed(meant):
+            run.report.webapp = meant.webapp
+            return
+        run.meant, run.report = meant, Report(meant.webapp)
         labels[Attr.EVENT_TYPE] = meant.type  # only now: it is one of ours, and ours are few
         if meant.time is not None:
             age = self._means.now() - meant.time
@@ -173,56 +157,30 @@ class _Function:
                 Attr.CHANGE: str(meant.change),
                 Attr.CAUSE: str(meant.cause),
                 Attr.COALESCED: meant.coalesced,
-                Attr.DRY_RUN: asked.dry_run,
+                Attr.DRY_RUN: run.asked.dry_run,
             }
         )
-        return reconcile(meant, self._means, dry_run=asked.dry_run)
+        reconcile(meant, self._means, run.report, dry_run=run.asked.dry_run)
 
     def _allowed(self, event: WebAppEvent) -> bool:
         return not self._settings.namespaces or event.webapp.namespace in self._settings.namespaces
 
-    def _refuse(self, error: WebAppError, event: CloudEvent | None, begun: float) -> Response:
-        self._log(logging.WARNING, event, begun, outcome=FAILED, error=error.error_type, detail=str(error))
-        return web.refusal(error, traceId=telemetry.trace_id(get_current_span()))
+    def _refuse(self, error: WebAppError, run: Handling | None) -> Response:
+        _tell(logging.WARNING, run, outcome=str(Outcome.FAILED), error=error.error_type, detail=str(error))
+        more = self._failure(run, Fault(error.error_type, str(error))) if run else {}
+        return web.refusal(error, traceId=telemetry.trace_id(get_current_span()), **more)
 
-    def _answer(self, event: CloudEvent, report: Report, asked: _Asked) -> Response:
-        trace = telemetry.trace_id(get_current_span())
-        told = report.told(traceId=trace, eventId=event.get_id())
-        if asked.report:
-            answer = Response(json.dumps(told) + "\n", 200, content_type="application/json")
-        elif asked.reply and report.outcome is not Outcome.IGNORED:
-            headers, body = envelope.encode_binary(self._finished(event, told, trace))
-            answer = Response(body, 200, headers)
-        else:
-            answer = Response(status=204)
-        answer.headers[contract.ANSWER_OUTCOME] = str(report.outcome)
-        if report.wrote:
-            answer.headers[contract.ANSWER_WROTE] = " ".join(report.wrote)
-        if report.requeue_after is not None:
-            answer.headers[contract.ANSWER_REQUEUE_AFTER] = str(report.requeue_after)
-        return answer
+    def _failure(self, run: Handling, fault: Fault) -> dict[str, Any]:
+        return run.failure(self._means.resource.group, self._settings.revision, fault)
 
-    def _finished(self, event: CloudEvent, told: Mapping[str, Any], trace: str) -> CloudEvent:
-        """The reconcile as a CloudEvent for the history; its type is none that a reconcile function handles."""
-        group = self._means.resource.group
-        attributes = {
-            "specversion": "1.0",
-            "id": f"{event.get_id()}.{trace}",
-            "type": f"{contract.prefix(group)}.reconcile.finished.v1",
-            "source": event.get_source(),
-            "subject": event.get_subject(),
-            "time": datetime.now(UTC),
-            "datacontenttype": "application/json",
-            "causationid": event.get_id(),
-        }
-        return CloudEvent({key: value for key, value in attributes.items() if value}, dict(told))
 
-    def _log(self, level: int, event: CloudEvent | None, begun: float, **fields: Any) -> None:
-        if not _log.isEnabledFor(level):
-            return
-        told = {"event_id": event.get_id(), "type": event.get_type()} if event is not None else {}
-        found = {**told, **fields, "duration_ms": round((time.monotonic() - begun) * 1000, 1)}
-        _log.log(level, "handled", extra={"fields": {**found, "trace_id": telemetry.trace_id(get_current_span())}})
+def _tell(level: int, run: Handling | None, **fields: Any) -> None:
+    if not _log.isEnabledFor(level):
+        return
+    if run is not None:
+        about = {"event_id": run.event.get_id(), "type": run.event.get_type()}
+        fields = {**about, **fields, "duration_ms": round(run.milliseconds(), 1)}
+    _log.log(level, "handled", extra={"fields": {**fields, "trace_id": telemetry.trace_id(get_current_span())}})
 
 
 def _decoded() -> CloudEvent | WebAppError:

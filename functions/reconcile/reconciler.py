@@ -14,13 +14,14 @@ from opentelemetry.trace import Span as OtelSpan
 from opentelemetry.trace import get_current_span
 
 from functions.reconcile import transition
-from functions.reconcile.report import FAILED, Outcome, Report
+from functions.reconcile.report import Report
 from functions.reconcile.session import Means, Session
 from functions.runtime import kube, names, telemetry
 from functions.webapp import overlay, plan
 from functions.webapp.condition import ConditionType, Reason
 from functions.webapp.contract import Change, WebAppEvent
 from functions.webapp.errors import ApiError, Conflict, NotFound, Refused, TestFailed, Unavailable, WebAppError
+from functions.webapp.outcome import Outcome
 from functions.webapp.plan import Observed, Step, Subject
 from functions.webapp.resources import DEPLOYMENT, EVENT, INGRESS, OWNED, RawObject, Resource, meta_text, metadata
 from functions.webapp.status import Failure, condition
@@ -29,14 +30,17 @@ _REQUEUE_SECONDS = (60, 600)
 _HEALS_BY_EDIT = frozenset({Reason.INVALID_SPEC, Reason.NAMESPACE_TERMINATING})
 
 
-def reconcile(event: WebAppEvent, means: Means, *, dry_run: bool = False) -> Report:
-    """Handle one event to its end; raises TryAgain or Unavailable where the sender has to send it again."""
+def reconcile(event: WebAppEvent, means: Means, report: Report, *, dry_run: bool = False) -> None:
+    """Handle one event to its end, and tell it in `report`, also where it fails.
+
+    Raises TryAgain or Unavailable where the sender has to send it again.
+    """
     with telemetry.span(means.tracer, names.Span.RECONCILE) as span:
-        run = _Run(event, means, dry_run=dry_run)
-        started, labels = means.clock(), {names.Attr.CAUSE: str(event.cause), names.Attr.OUTCOME: FAILED}
+        run = _Run(event, means, report, dry_run=dry_run)
+        started, labels = means.clock(), {names.Attr.CAUSE: str(event.cause), names.Attr.OUTCOME: str(Outcome.FAILED)}
         try:
             run.to_the_end()
-            labels[names.Attr.OUTCOME] = str(run.report.outcome)
+            labels[names.Attr.OUTCOME] = str(report.outcome)
         except WebAppError as error:
             telemetry.failed(span, error.error_type, str(error))
             labels[names.Attr.ERROR_TYPE] = error.error_type
@@ -45,18 +49,17 @@ def reconcile(event: WebAppEvent, means: Means, *, dry_run: bool = False) -> Rep
             span.set_attribute(names.Attr.OUTCOME, labels[names.Attr.OUTCOME])
             run.describe(span)
             means.instruments.reconcile.record(means.clock() - started, labels)
-            means.instruments.attempts.record(run.report.attempts)
-        return run.report
+            means.instruments.attempts.record(report.attempts)
 
 
 class _Run:
     """One reconcile: what was seen so far, and which of it was read live."""
 
-    def __init__(self, event: WebAppEvent, means: Means, *, dry_run: bool) -> None:
-        self.report = Report(event.webapp)
+    def __init__(self, event: WebAppEvent, means: Means, report: Report, *, dry_run: bool) -> None:
+        self.report = report
         self._event = event
         self._means = means
-        self._session = Session(means, self.report, dry_run=dry_run)
+        self._session = Session(means, report, dry_run=dry_run)
         self._observed: Observed = {}
         self._live: set[Resource] = set()
 

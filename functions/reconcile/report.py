@@ -3,30 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from functions.webapp.contract import Key
+from functions.webapp.outcome import Outcome
 
 MAX_ATTEMPTS = 5
 """How often one reconcile plans anew because somebody was quicker; then the sender has to send the event again."""
-
-
-class Outcome(StrEnum):
-    """How a reconcile ended; each of these means that the event is done with."""
-
-    CREATED = "created"
-    UPDATED = "updated"
-    UNCHANGED = "unchanged"
-    BLOCKED = "blocked"
-    DELETING = "deleting"
-    GONE = "gone"
-    STALE = "stale"
-    IGNORED = "ignored"
-
-
-FAILED = "failed"
-"""What spans, metrics and logs call the outcome of a run that came to no end: there is no report of it."""
 
 
 @dataclass(slots=True)

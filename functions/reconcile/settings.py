@@ -21,6 +21,7 @@ class Settings:
     deadline_seconds: float = 20.0
     body_limit: int = 256 * 1024
     senders: Expected | None = None
+    revision: str = ""
 
     @classmethod
     def load(cls, environ: Mapping[str, str]) -> Settings:
@@ -32,4 +33,5 @@ class Settings:
             threads=read(environ, "RECONCILE_THREADS", integer(1, 256), cls.threads),
             deadline_seconds=read(environ, "RECONCILE_DEADLINE_SECONDS", seconds(1, 600), cls.deadline_seconds),
             senders=Expected.load(environ),
+            revision=environ.get("K_REVISION", ""),
         )

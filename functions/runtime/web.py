@@ -17,6 +17,8 @@ from functions.runtime.names import Attr, LinkKind
 from functions.webapp.contract import PROBLEM
 from functions.webapp.errors import ApiError, TryAgain, WebAppError
 
+UNFORESEEN_TYPE, UNFORESEEN = "internal_error", "an unexpected error, told in the logs"
+
 _log = logging.getLogger(__name__)
 
 
@@ -51,11 +53,16 @@ def refusal(error: WebAppError, **more: Any) -> Response:
     return answer
 
 
-def defect(error: Exception) -> Response:
+def document(told: Mapping[str, Any]) -> Response:
+    """A JSON document that was asked for."""
+    return Response(json.dumps(told) + "\n", 200, content_type="application/json")
+
+
+def defect(error: Exception, **more: Any) -> Response:
     """The answer for what nobody foresaw; the log tells it once, with its stack and trace."""
     trace = telemetry.trace_id(get_current_span())
     _log.error("unexpected error", exc_info=error, extra={"fields": {"trace_id": trace}})
-    return problem(500, "internal_error", "an unexpected error, told in the logs", traceId=trace)
+    return problem(500, UNFORESEEN_TYPE, UNFORESEEN, traceId=trace, **more)
 
 
 def preferences(header: str | None) -> frozenset[str]:

@@ -35,6 +35,9 @@ _MOST_COALESCED = 1_000_000
 PROBLEM = "application/problem+json"
 """Media type of a function's refusals (RFC 9457): no proxy on the way answers so."""
 
+PROBLEM_FINISHED = "finished"
+"""Member of a refusal: the finished event (see `finished`) of a run that failed, for who sent `Prefer: reply`."""
+
 ANSWER_WROTE = "webapp-wrote"
 """Answer header: `<uid>/<resourceVersion>` of each write of this run, by spaces; their echoes need no event."""
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from cloudevents.core.v1.event import CloudEvent
+
+from functions.dev import kubeconfig
+from functions.dev.processes import LOOPBACK, free_port
+from functions.webapp import envelope, finished
 from functions.webapp.contract import Change
 from functions.webapp.resources import DEPLOYMENT, SERVICE
 from tests.builders import hosted, webapp
+from tests.cluster.admin import WEBAPP
+from tests.cluster.sender import Answer, Sender, running
 
 
 def test_a_dry_run_answers_with_the_plan_and_writes_nothing(sender):
@@ -62,19 +69,59 @@ def test_a_report_is_given_to_who_prefers_a_representation(sender):
     assert report["traceId"] == answer.headers["traceresponse"].split("-")[1]
 
 
+def received(answer: Answer) -> CloudEvent:
+    """The CloudEvent of a reply."""
+    return envelope.decode(list(answer.headers.items()), answer.body)
+
+
 def test_a_finished_event_is_given_to_who_prefers_a_reply(sender):
     sender.apply(webapp(replicas=0))
-    event = sender.event()
+    event = {**sender.event(), "subject": "/apis/x"}
     answer = sender.post(event, prefer="reply")
     assert answer.status == 200
-    assert answer.headers["ce-type"] == "com.example.platform.reconcile.finished.v1"
-    assert answer.headers["ce-causationid"] == event["id"]
-    assert answer.headers["ce-source"] == event["source"]
-    assert answer.headers["content-type"] == "application/json"
-    assert answer.json["outcome"] == "created"
+    run = finished.parse(received(answer))
+    assert str(run.outcome) == answer.outcome == "created"
+    assert (run.webapp.name, run.webapp.uid) == ("web", event["data"]["webapp"]["uid"])
+    assert (run.trigger.id, run.trigger.type, run.trigger.source) == (event["id"], event["type"], event["source"])
+    assert (run.trigger.subject, run.trigger.change, run.trigger.cause) == ("/apis/x", "modified", "watch")
+    assert (run.generation, run.attempts, run.fault) == (1, 1, None)
+    assert [step["verb"] for step in run.plan] == ["create", "create"]
+    assert len(run.calls) == len(answer.requests) == 4
+    assert run.trace_id == answer.headers["traceresponse"].split("-")[1]
+    assert 0 < run.duration_ms < 30_000
     sent = {name: value for name, value in answer.headers.items() if name.lower().startswith(("ce-", "content-type"))}
     again = sender.function.request("POST", "/", answer.body, **sent)
     assert again.status == 422  # a reply that comes back is refused, not reconciled
+
+
+def test_each_run_for_one_event_has_an_id_of_its_own(sender):
+    sender.apply(webapp(replicas=0))
+    event = sender.event()
+    first, second = (received(sender.post(event, prefer="reply")) for _ in range(2))
+    assert first.get_id() != second.get_id()
+    assert all(each.get_id().startswith(f"{event['id']}.") for each in (first, second))
+
+
+def test_a_run_that_fails_tells_its_end_in_the_problem_to_who_prefers_a_reply(cluster, admin, namespace, tmp_path):
+    server = {"server": f"http://{LOOPBACK}:{free_port()}"}
+    nowhere = kubeconfig.write(tmp_path / "kubeconfig", server, {}, "nobody")
+    with running(nowhere, K_REVISION="reconcile-7") as function:
+        sender = Sender(cluster, admin, namespace, function)
+        sender.apply(webapp(replicas=0))
+        event = sender.event(None)
+        refused = sender.post(event, prefer="reply")
+        assert (refused.status, refused.headers["content-type"]) == (503, "application/problem+json")
+        assert refused.headers["retry-after"]
+        told = envelope.from_json(refused.json["finished"])
+        run = finished.parse(told)
+        assert (run.outcome, run.revision, run.plan) == ("failed", "reconcile-7", ())
+        assert run.fault is not None
+        assert (run.fault.type, run.fault.message) == (refused.json["title"], refused.json["detail"])
+        assert [(call["method"], call["error"]) for call in run.calls] == [("GET", "api_unavailable")]
+        assert (told.get_type(), run.trace_id) == (finished.event_type(WEBAPP.group), refused.json["traceId"])
+        assert "finished" not in sender.post(event).json, "who did not ask gets none"
+        assert "finished" not in sender.post(event, "/?dryRun=All", prefer="reply").json, "a rehearsal is no run"
+        assert "finished" not in sender.post({**event, "type": "x"}, prefer="reply").json, "nothing ran"
 
 
 def test_the_callers_trace_is_continued(sender):
