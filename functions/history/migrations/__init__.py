@@ -1,0 +1,1 @@
+"""Alembic's scripts; `functions.history.migration` runs them."""

@@ -1,0 +1,16 @@
+"""What Alembic runs for each command: on the connection that it was handed, in a transaction that is open already."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from functions.history.schema import metadata
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    version_table="history_version",
+    transactional_ddl=True,
+)
+with context.begin_transaction():
+    context.run_migrations()
