@@ -33,10 +33,12 @@ class RequestHeaderError(Exception):
 class RequestHeader:
     """Header names are in lower case; no `allowed` common names means that all are.
 
-    `authorities` is a PEM bundle of nothing but certificates. An empty list of names is a header that is not looked at.
+    `authorities` are the front proxy's, `clients` those of all other client certificates: PEM bundles of nothing but
+    certificates. An empty list of names is a header that is not looked at.
     """
 
     authorities: bytes
+    clients: bytes
     allowed: frozenset[str]
     names: tuple[str, ...]
     groups: tuple[str, ...] = ()
@@ -48,8 +50,10 @@ class RequestHeader:
         """Read the ConfigMap; raises RequestHeaderError, which names the flags of kube-apiserver that are missing."""
         data = config.get("data") or {}
         authorities = _bundle(data, "requestheader-client-ca-file")
+        clients = _bundle(data, "client-ca-file")
         found = cls(
-            b"".join(each.public_bytes(serialization.Encoding.PEM) for each in authorities),
+            _pem(authorities),
+            _pem(clients),
             frozenset(_list(data, "requestheader-allowed-names")),
             _lower(data, "requestheader-username-headers"),
             _lower(data, "requestheader-group-headers"),
@@ -67,7 +71,7 @@ class RequestHeader:
                 f"ConfigMap {NAMESPACE}/{NAME} does not say how the front proxy is recognised: start kube-apiserver "
                 f"with {', '.join(missing)}"
             )
-        if not found.allowed and _keys(authorities) & _keys(_bundle(data, "client-ca-file")):
+        if not found.allowed and _keys(authorities) & _keys(clients):
             raise RequestHeaderError(
                 f"ConfigMap {NAMESPACE}/{NAME} would let every holder of a client certificate speak for anybody: "
                 "--requestheader-client-ca-file shares an authority with --client-ca-file, and "
@@ -76,7 +80,7 @@ class RequestHeader:
         return found
 
     def certificates(self) -> list[x509.Certificate]:
-        """The authorities one by one."""
+        """The front proxy's authorities one by one."""
         return x509.load_pem_x509_certificates(self.authorities)
 
     def user(self, fields: Fields) -> User | None:
@@ -139,6 +143,10 @@ def _bundle(data: Mapping[str, Any], key: str) -> list[x509.Certificate]:
         raise RequestHeaderError(
             f"ConfigMap {NAMESPACE}/{NAME}: {key} is no PEM bundle ({error}): give --{key} of kube-apiserver one"
         ) from error
+
+
+def _pem(certificates: Sequence[x509.Certificate]) -> bytes:
+    return b"".join(each.public_bytes(serialization.Encoding.PEM) for each in certificates)
 
 
 def _keys(certificates: Sequence[x509.Certificate]) -> set[bytes]:

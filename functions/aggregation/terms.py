@@ -56,8 +56,11 @@ class Terms:
         return self._now
 
     def authorities(self) -> bytes:
-        """What client certificates are verified by, as PEM."""
-        return self._now.authorities
+        """What a handshake verifies client certificates by, as PEM.
+
+        Also users' certificates: they get an answer that says why they are no use here, not a broken connection.
+        """
+        return self._now.authorities + self._now.clients
 
     def follow(self, api: Api) -> None:
         """Keep up with the cluster, in a thread, until `close`."""

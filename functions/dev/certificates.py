@@ -46,9 +46,16 @@ class CertificateAuthority:
         self.certificate = folder / f"{name}.crt"
         self._write(self.certificate, builder.add_extension(usage, critical=True))
 
-    def issue(self, common_name: str, organizations: Iterable[str] = (), hosts: Iterable[str] = ()) -> KeyPair:
+    def issue(
+        self,
+        common_name: str,
+        organizations: Iterable[str] = (),
+        hosts: Iterable[str] = (),
+        folder: Path | None = None,
+    ) -> KeyPair:
         """Sign a certificate good for clients and, by its `hosts` (DNS names or IP addresses), for servers.
 
+        The files are in `folder`, or beside the authority's own, and named after `common_name`.
         Kubernetes reads a client's user name from `common_name` and its groups from `organizations`.
         """
         attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, name) for name in organizations]
@@ -61,7 +68,8 @@ class CertificateAuthority:
         if names:
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         stem = common_name.replace(":", "-")
-        pair = KeyPair(self._folder / f"{stem}.crt", write_key(self._folder / f"{stem}.key", key))
+        folder = folder or self._folder
+        pair = KeyPair(folder / f"{stem}.crt", write_key(folder / f"{stem}.key", key))
         self._write(pair.certificate, builder)
         return pair
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +40,21 @@ def etcd(programs: Mapping[str, Path], folder: Path, url: str, peer_port: int) -
     ]
 
 
+@dataclass(frozen=True)
+class Authorities:
+    """Who signs users' and servers' certificates, and who the certificate by which the API server calls extensions."""
+
+    users: CertificateAuthority
+    front_proxy: CertificateAuthority
+
+
 def apiserver(
-    programs: Mapping[str, Path], folder: Path, authority: CertificateAuthority, etcd_url: str, port: int
+    programs: Mapping[str, Path], folder: Path, authorities: Authorities, etcd_url: str, port: int
 ) -> list[str]:
     """RBAC, aggregation, audit of our ServiceAccounts; writes the keys and files it names into `folder`."""
-    serving = authority.issue("kube-apiserver", hosts=[LOOPBACK, "localhost", "kubernetes.default.svc", "10.96.0.1"])
-    front_proxy_authority = CertificateAuthority(folder, "front-proxy-ca")
-    front_proxy = front_proxy_authority.issue("front-proxy-client")
+    hosts = [LOOPBACK, "localhost", "kubernetes.default.svc", "10.96.0.1"]
+    serving = authorities.users.issue("kube-apiserver", hosts=hosts)
+    front_proxy = authorities.front_proxy.issue("front-proxy-client")
     private, public = signing_keys(folder, "service-account")
     policy = folder / "audit-policy.json"
     policy.write_text(json.dumps(audit.POLICY))
@@ -56,17 +65,18 @@ def apiserver(
         f"--secure-port={port}",
         f"--tls-cert-file={serving.certificate}",
         f"--tls-private-key-file={serving.key}",
-        f"--client-ca-file={authority.certificate}",
+        f"--client-ca-file={authorities.users.certificate}",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={public}",
         f"--service-account-signing-key-file={private}",
         "--authorization-mode=RBAC",
         f"--service-cluster-ip-range={SERVICE_CIDR}",
-        f"--requestheader-client-ca-file={front_proxy_authority.certificate}",
+        f"--requestheader-client-ca-file={authorities.front_proxy.certificate}",
         "--requestheader-allowed-names=front-proxy-client",
         "--requestheader-username-headers=X-Remote-User",
         "--requestheader-group-headers=X-Remote-Group",
         "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        "--requestheader-uid-headers=X-Remote-Uid",
         f"--proxy-client-cert-file={front_proxy.certificate}",
         f"--proxy-client-key-file={front_proxy.key}",
         "--enable-aggregator-routing=false",

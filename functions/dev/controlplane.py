@@ -26,7 +26,8 @@ class ControlPlane(Cluster):
     """A context in which etcd, the API server, controllers, scheduler and KWOK run; nothing of it outlives the context.
 
     `apiserver_flags` and `admission_plugins` go to kube-apiserver besides its own. `server` is the API server's URL and
-    `etcd` that of etcd's client port; both stay the same when the API server is stopped and started.
+    `etcd` that of etcd's client port; both stay the same when the API server is stopped and started. `authorities` sign
+    more certificates that it trusts.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class ControlPlane(Cluster):
         self.etcd = f"http://{LOOPBACK}:{free_port()}"
         self.server = f"https://{LOOPBACK}:{port}"
         authority = CertificateAuthority(folder, "ca")
+        self.authorities = components.Authorities(authority, CertificateAuthority(folder, "front-proxy-ca"))
         admin = authority.issue("admin", ["system:masters"])
         users = {"admin": admin} | {name: authority.issue(name) for name in components.USERS}
         cluster = kubeconfig.cluster(self.server, authority.certificate)
@@ -71,7 +73,7 @@ class ControlPlane(Cluster):
         self._served = ["/readyz"]
         self._audit = AuditLog(folder / "audit.log")
         self._group.start("etcd", components.etcd(programs, folder, self.etcd, free_port()))
-        self._apiserver = [*components.apiserver(programs, folder, authority, self.etcd, port), *self._extra]
+        self._apiserver = [*components.apiserver(programs, folder, self.authorities, self.etcd, port), *self._extra]
         self.start_apiserver()
         self._clients = components.clients(programs, folder, kubeconfigs)
         for name, command in self._clients.items():

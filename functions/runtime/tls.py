@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import ssl
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -95,7 +96,7 @@ class Certificate:
             return self._context
 
     def _load(self, authorities: bytes) -> ssl.SSLContext:
-        context = ServerContext(ssl.PROTOCOL_TLS_SERVER)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.sslsocket_class = PatientSocket
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.load_cert_chain(self._profile.certificate, self._profile.key)
@@ -106,14 +107,7 @@ class Certificate:
             context.load_verify_locations(cadata=authorities.decode("ascii"))
             context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # an intermediate may be an authority, as for Go
             context.verify_mode = ssl.CERT_OPTIONAL
-            context.client_authorities = authorities
         return context
-
-
-class ServerContext(ssl.SSLContext):
-    """A context that knows what its connections' client certificates were verified by."""
-
-    client_authorities: bytes = b""
 
 
 class PatientSocket(ssl.SSLSocket):
@@ -127,6 +121,18 @@ class PatientSocket(ssl.SSLSocket):
         """The handshake, each of its reads bounded."""
         self.settimeout(PATIENCE_SECONDS)
         super().do_handshake(block)
+
+
+def client_chain(connection: object) -> list[bytes]:
+    """The client's certificate as DER, and those that it was verified by; [] without a certificate.
+
+    Before Python 3.13 nothing is left of the others.
+    """
+    if not isinstance(connection, ssl.SSLSocket) or not (certificate := connection.getpeercert(binary_form=True)):
+        return []
+    if sys.version_info >= (3, 13):
+        return connection.get_verified_chain()
+    return [certificate]
 
 
 def _identity(path: Path) -> tuple[int, ...]:
