@@ -75,6 +75,8 @@ class Attr:
     ADMISSION_OPERATION: Final = "webapp.admission.operation"  #: admission: CREATE or UPDATE
     ADMISSION_DECISION: Final = "webapp.admission.decision"  #: admission: allowed, patched or denied
     ADMISSION_REASON: Final = "webapp.admission.reason"  #: admission: why, from one closed list
+    API_VERB: Final = "webapp.api.verb"  #: aggregated API: get, list or watch
+    API_RESOURCE: Final = "webapp.api.resource"  #: aggregated API: the resource and its group
     USER_HASH: Final = "user.hash"  #: authentication: the user, by the first half of a SHA-256
     AUTHN_DECISION: Final = "webapp.authn.decision"  #: authentication: authenticated, refused or unavailable
     AUTHN_SOURCE: Final = "webapp.authn.source"  #: authentication: provider, cache, stale or local
@@ -118,6 +120,10 @@ class Metric:
     INIT: Final = "faas.init_duration"
 
     ADMISSION: Final = "webapp_admission_decisions"
+
+    AGGREGATION_REQUESTS: Final = "webapp_aggregation_requests"
+    AGGREGATION_WATCHES: Final = "webapp_aggregation_watches"
+    AGGREGATION_POLL_ERRORS: Final = "webapp_aggregation_poll_errors"
 
     WATCH_EVENTS: Final = "webapp_bridge_watch_events"
     WATCH_RESTARTS: Final = "webapp_bridge_watch_restarts"

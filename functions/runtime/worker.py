@@ -24,6 +24,9 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from functions.runtime.tls import PATIENCE_SECONDS
 
+DRAINING = "webapp.draining"
+"""In the WSGI environment: a `threading.Event` that is set once the server drains, for answers without an end."""
+
 _LINGER_SECONDS = 1.0
 _LINGER_READS = 16
 _access = logging.getLogger("functions.runtime.access")
@@ -43,6 +46,17 @@ class DrainingWorker(ThreadWorker):
         """Runs in the forked process."""
         self.draining = threading.Event()
         super().init_process()
+
+    def load_wsgi(self) -> None:
+        """Called by gunicorn, in the worker."""
+        super().load_wsgi()
+        app = self.wsgi
+
+        def aware(environ: Any, start_response: Any) -> Any:
+            environ[DRAINING] = self.draining
+            return app(environ, start_response)
+
+        self.wsgi = aware
 
     def why_not_ready(self) -> str:
         """For readiness: a text while the worker drains."""
