@@ -1,0 +1,1 @@
+"""The history as an aggregated API: what `kubectl get reconciles` reads."""
