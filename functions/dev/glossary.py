@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from opentelemetry.sdk.metrics import MeterProvider
@@ -21,6 +21,7 @@ from event_bridge.settings import load as bridge_settings
 from functions.admission.figures import Figures as AdmissionFigures
 from functions.authn.breaker import State
 from functions.authn.measures import Measures as AuthnMeasures
+from functions.history.recorder.measures import Measures as RecorderMeasures
 from functions.runtime import names
 from functions.runtime.instruments import Instruments
 
@@ -58,8 +59,17 @@ def explained(names_of: type) -> list[Row]:
 
 def of_functions() -> list[Metric]:
     """What the reconcile function pushes by OTLP."""
+    return _pushed_by(Instruments)
+
+
+def of_recorder() -> list[Metric]:
+    """What the recorder of the history pushes by OTLP."""
+    return _pushed_by(RecorderMeasures)
+
+
+def _pushed_by(measures: Callable[[MeterProvider], object]) -> list[Metric]:
     reader = InMemoryMetricReader()
-    instruments = Instruments(MeterProvider([reader], shutdown_on_exit=False))
+    instruments = measures(MeterProvider([reader], shutdown_on_exit=False))
     for instrument in vars(instruments).values():
         instrument.add(0) if hasattr(instrument, "add") else instrument.record(0)
     data = reader.get_metrics_data()
@@ -112,6 +122,7 @@ def tables() -> dict[str, str]:
         "links": (("`webapp.link`", "where the other span comes from"), explained(names.LinkKind)),
         "events": (("event", "what happened"), explained(names.Mark)),
         "function metrics": (("metric", "in Prometheus", "type", "what it counts"), _pushed(of_functions())),
+        "recorder metrics": (("metric", "in Prometheus", "type", "what it counts"), _pushed(of_recorder())),
         "bridge metrics": (shown, _scraped(of_bridge())),
         "webhook metrics": (shown, _scraped(of_webhooks())),
     }

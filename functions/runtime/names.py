@@ -23,6 +23,7 @@ class Span:
     DECIDE: Final = "decide"  #: function: the plan from what is live; absent where the snapshot ended the matter
     INIT: Final = "init"  #: function: a cold start, a trace of its own; `import`, `settings` and `app` below it
     AUTHENTICATE: Final = "POST /authenticate"  #: authentication webhook: one TokenReview
+    RECORD: Final = "INSERT reconciles"  #: history: one transaction, for all the events that waited for it
 
 
 class Attr:
@@ -83,6 +84,12 @@ class Attr:
     AUTHN_REFUSAL: Final = "webapp.authn.refusal"  #: authentication: why a token is no good, from one closed list
     AUTHN_COVERS: Final = "webapp.authn.covers"  #: authentication: the failure that a stale answer covers
     AUTHN_BREAKER: Final = "webapp.authn.breaker"  #: authentication: closed, half_open or open
+    DB_SYSTEM: Final = "db.system.name"  #: history: `sqlite` or `postgresql`
+    DB_OPERATION: Final = "db.operation.name"  #: history: `INSERT`
+    DB_COLLECTION: Final = "db.collection.name"  #: history: the table
+    DB_BATCH: Final = "db.operation.batch.size"  #: history: events in the transaction
+    HISTORY_NEW: Final = "webapp.history.new"  #: history: how many of them were not there yet
+    HISTORY_RESULT: Final = "webapp.history.result"  #: history: what came of an event, or of a row in retention
     CONDITION_FROM: Final = "webapp.condition.from"  #: reason of the Ready condition before
     CONDITION_TO: Final = "webapp.condition.to"  #: reason of the Ready condition after
 
@@ -95,6 +102,7 @@ class LinkKind:
     REPLAY: Final = "replay"  #: the trace of the event that was sent again
     STAMP: Final = "stamp"  #: the reconcile that last wrote the changed object, by its annotation
     WEBAPP: Final = "webapp"  #: what somebody noted on the WebApp; anybody can, so it never decides on sampling
+    BATCH: Final = "batch"  #: another event that the same transaction of the history wrote
     INIT: Final = "init"  #: the cold start that the request had to wait for
 
 
@@ -119,6 +127,11 @@ class Metric:
     COLDSTARTS: Final = "faas.coldstarts"
     INIT: Final = "faas.init_duration"
 
+    HISTORY_EVENTS: Final = "webapp.history.events"
+    HISTORY_COMMIT: Final = "webapp.history.commit.duration"
+    HISTORY_BATCH: Final = "webapp.history.batch.size"
+    HISTORY_PRUNED: Final = "webapp.history.pruned"
+
     ADMISSION: Final = "webapp_admission_decisions"
 
     AGGREGATION_REQUESTS: Final = "webapp_aggregation_requests"
@@ -138,6 +151,9 @@ class Metric:
     OLDEST_PENDING: Final = "webapp_bridge_oldest_pending_seconds"
     IN_FLIGHT: Final = "webapp_bridge_in_flight"
     CHANGE_TO_ACK: Final = "webapp_bridge_change_to_ack_seconds"
+    HISTORY_SENT: Final = "webapp_bridge_history_sent"
+    HISTORY_DROPPED: Final = "webapp_bridge_history_dropped"
+    HISTORY_WAITING: Final = "webapp_bridge_history_waiting"
     LEADER: Final = "webapp_bridge_leader"
     LEASE_TRANSITIONS: Final = "webapp_bridge_lease_transitions"
     SYNCED: Final = "webapp_bridge_synced"

@@ -1,0 +1,1 @@
+"""The recorder: a CloudEvents function that writes finished reconciles into the history."""
