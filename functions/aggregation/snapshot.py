@@ -16,8 +16,8 @@ Key = tuple[str, str]
 class Snapshot:
     """Reads the source whenever it is asked, and learns what changed by comparing.
 
-    `read` gives all objects, without `resourceVersion`; it raises `status.Unavailable` where it cannot. Versions are the
-    microseconds at which a change was seen: they grow across restarts, but are this process's alone, so one replica
+    `read` gives all objects, without `resourceVersion`; it raises `status.Unavailable` where it cannot. Versions are
+    the microseconds at which a change was seen: they grow across restarts, but are this process's alone, so one replica
     serves at a time. The last `kept` changes are remembered.
     """
 
@@ -48,10 +48,12 @@ class Snapshot:
             self._compare()
             version = at or self._version
             objects = self._state(version)
-        found = [key for key in sorted(objects) if "/".join(key) > after and selection.matches(objects[key])]
-        shown = found[:limit] if limit else found
-        left = len(found) - len(shown)
-        return Page([objects[key] for key in shown], version, "/".join(shown[-1]) if left else "", left)
+        found = sorted("/".join(key) for key, obj in objects.items() if selection.matches(obj))
+        rest = [place for place in found if place > after]
+        shown = rest[:limit] if limit else rest
+        left = len(rest) - len(shown)
+        page = [objects[_place(place)] for place in shown]
+        return Page(page, version, shown[-1] if left else "", left)
 
     def changes(self, after: int, limit: int) -> Changes:
         """As `Collection`."""
@@ -113,6 +115,11 @@ class Snapshot:
 
 def _key(obj: Object) -> Key:
     return obj["metadata"]["namespace"], obj["metadata"]["name"]
+
+
+def _place(text: str) -> Key:
+    namespace, _, name = text.partition("/")
+    return namespace, name
 
 
 def _versioned(obj: Object, version: object) -> Object:
