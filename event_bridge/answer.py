@@ -13,7 +13,9 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Final
 
+from event_bridge import reply
 from event_bridge.backlog import Write
+from event_bridge.reply import Reply
 from functions.webapp.contract import ANSWER_OUTCOME, ANSWER_REQUEUE_AFTER, ANSWER_WROTE, PROBLEM
 
 MAX_TEXT: Final = 1024
@@ -35,7 +37,10 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back; `status` is 0 where nothing did, `sink` tells that no function has looked at the event."""
+    """What came back; `status` is 0 where nothing did, `sink` tells that no function has looked at the event.
+
+    `reply` is the event that it holds, if it does.
+    """
 
     verdict: Verdict
     status: int = 0
@@ -46,6 +51,7 @@ class Answer:
     wrote: frozenset[Write] = frozenset()
     outcome: str = ""
     text: str = ""
+    reply: Reply | None = None
 
     @property
     def label(self) -> str:
@@ -58,13 +64,24 @@ def lost(error_type: str, text: str) -> Answer:
     return Answer(Verdict.AGAIN, error_type=error_type, sink=True, text=text[:MAX_TEXT])
 
 
-def read(status: int, headers: Mapping[str, str], body: bytes, now: datetime) -> Answer:
-    """An answer by its status and headers (names in any case, if the mapping allows it); `now` dates Retry-After."""
+def read(status: int, headers: Mapping[str, str], body: bytes, now: datetime, *, whole: bool = True) -> Answer:
+    """An answer by its status and headers (names in any case, if the mapping allows it); `now` dates Retry-After.
+
+    A body that is not `whole` is too long for a reply.
+    """
     outcome = headers.get(ANSWER_OUTCOME, "")
+    replied = reply.read(headers, body) if whole else None
     wrote = frozenset(_writes(headers.get(ANSWER_WROTE, "")))
     if 200 <= status < 300:
         requeue_after = _seconds(headers.get(ANSWER_REQUEUE_AFTER, ""))
-        return Answer(Verdict.ACKNOWLEDGED, status, requeue_after=requeue_after, wrote=wrote, outcome=outcome)
+        return Answer(
+            Verdict.ACKNOWLEDGED,
+            status,
+            requeue_after=requeue_after,
+            wrote=wrote,
+            outcome=outcome,
+            reply=replied,
+        )
     poison = 400 <= status < 500 and status not in _WAITABLE
     return Answer(
         Verdict.POISON if poison else Verdict.AGAIN,
@@ -75,6 +92,7 @@ def read(status: int, headers: Mapping[str, str], body: bytes, now: datetime) ->
         wrote=wrote,
         outcome=outcome,
         text=body[:MAX_TEXT].decode("utf-8", "replace"),
+        reply=replied,
     )
 
 

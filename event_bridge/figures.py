@@ -14,6 +14,7 @@ from functions.runtime.names import Metric
 EVENTS: Final = ("ADDED", "MODIFIED", "DELETED", "LIST")
 RESTARTS: Final = ("ended", "expired", "relist", "silent", "broken", "unavailable", "forbidden", "not_found")
 ANSWERS: Final = ("2xx", "3xx", "4xx", "5xx", "connect", "timeout", "broken", "tls")
+DROPS: Final = ("overflow", "refused")
 _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 
 
@@ -50,6 +51,19 @@ class Figures:
         self.latency = Histogram(
             Metric.CHANGE_TO_ACK, "From seeing a change to its acknowledgement", buckets=_BUCKETS, registry=registry
         )
+        self._recorded = Counter(
+            Metric.HISTORY_SENT, "Finished reconciles sent to the history sink", ["answer"], registry=registry
+        )
+        for answer in ANSWERS:
+            self._recorded.labels(answer)
+        self._unrecorded = Counter(
+            Metric.HISTORY_DROPPED, "Finished reconciles that the history will lack", ["reason"], registry=registry
+        )
+        for reason in DROPS:
+            self._unrecorded.labels(reason)
+        self.history_waiting = Gauge(
+            Metric.HISTORY_WAITING, "Finished reconciles that wait for the history sink", registry=registry
+        )
         self.leader = Gauge(Metric.LEADER, "1 while this process sends", registry=registry)
         self.transitions = Counter(Metric.LEASE_TRANSITIONS, "Changes of the leader seen", registry=registry)
         self.synced = Gauge(Metric.SYNCED, "1 once every kind was listed", registry=registry)
@@ -65,6 +79,14 @@ class Figures:
     def answered(self, answer: str) -> None:
         """Count an answer, or that none came."""
         self._sent.labels(answer).inc()
+
+    def recorded(self, answer: str) -> None:
+        """Count an answer of the history sink, or that none came."""
+        self._recorded.labels(answer).inc()
+
+    def unrecorded(self, reason: str) -> None:
+        """Count a finished reconcile that is given up."""
+        self._unrecorded.labels(reason).inc()
 
     def watch_age(self, kind: str, seconds: float) -> None:
         """Tell how long a watch has been silent."""

@@ -16,6 +16,7 @@ from event_bridge.bridge import Bridge, Scope
 from event_bridge.dispatch import Dispatcher
 from event_bridge.figures import Figures
 from event_bridge.health import Checks, HealthServer
+from event_bridge.history import History
 from event_bridge.lease import Election, Lease
 from event_bridge.publish import Publisher
 from event_bridge.sender import Sender
@@ -31,6 +32,9 @@ from functions.webapp.resources import Resource
 NAMESPACE: Final = Resource("", "v1", "Namespace", "namespaces")
 DRAIN_SECONDS: Final = 20.0
 """How long requests in flight may take once the process was told to end; a pod has 30 s in all."""
+
+HISTORY_SECONDS: Final = 3.0
+"""So long the history may take after that, whatever the requests took."""
 
 BACKOFF: Final = Backoff(0.5, 30.0)
 _log = logging.getLogger("event_bridge")
@@ -50,7 +54,8 @@ class Process:
         self._bridge = Bridge(scopes, concurrency=settings.concurrency, figures=self._figures)
         self._lease = Lease(settings.lease, self._api) if settings.lease else None
         self._election: Election | None = None
-        self._sink = Sink(settings, allowed=self._allowed) if settings.sink else None
+        self._sink = Sink(settings.sink, allowed=self._allowed) if settings.sink else None
+        self._history = _history(settings, self._figures)
         self._dispatcher: Dispatcher | None = None
         self._publisher: Publisher | None = None
         self._ending = threading.Event()
@@ -66,6 +71,8 @@ class Process:
         if self._sink is None:
             _log.error("K_SINK is not set: nothing is sent; bind this Deployment to its sink (SinkBinding), or set it")
             return
+        if self._history:
+            self._history.start()
         threading.Thread(target=self._run, args=(self._sink,), name="resync", daemon=True).start()
 
     @property
@@ -75,6 +82,7 @@ class Process:
 
     def stop(self) -> None:
         """Take nothing more, let what is in flight finish, hand over the lease, end."""
+        ends = time.monotonic() + DRAIN_SECONDS
         self._ending.set()
         if self._dispatcher:
             self._dispatcher.stop(DRAIN_SECONDS)
@@ -84,6 +92,8 @@ class Process:
                 self._lease.release()
             except ApiError as error:
                 _log.warning("the lease was not released and has to expire", extra={"fields": {"error": str(error)}})
+        if self._history and self._sink:
+            self._history.stop(max(HISTORY_SECONDS, ends - time.monotonic()))
         if self._publisher:
             self._publisher.close()
         for watch in self._watches:
@@ -97,7 +107,7 @@ class Process:
             return
         snapshot = self._bridge.snapshot
         self._publisher = Publisher(self._settings, sink, self._tracer, cluster=cluster, snapshot=snapshot)
-        send = Sender(self._bridge, self._publisher, self._figures)
+        send = Sender(self._bridge, self._publisher, self._figures, self._history)
         self._dispatcher = Dispatcher(self._bridge, send, self._rest, limit=self._settings.concurrency)
         self._dispatcher.start()
         if self._lease and self._settings.lease:
@@ -159,8 +169,17 @@ class Process:
             figures.leader.set(bridge.leading)
             figures.synced.set(not bridge.unsynced)
         figures.depth.set(len(waiting))
+        figures.history_waiting.set(self._history.depth if self._history else 0)
         figures.oldest.set(max(0.0, now - min(waiting, default=now)))
         for kind in self._settings.kinds:
             ages = [watch.silence for watch in self._watches if watch.resource == kind]
             figures.watch_age(kind.kind, max(ages))
         return figures.page()
+
+
+def _history(settings: Settings, figures: Figures) -> History | None:
+    wanted = settings.history
+    if wanted is None:
+        return None
+    sink = Sink(wanted.destination, allowed=lambda: True)
+    return History(sink, figures, most_events=wanted.most_events, most_bytes=wanted.most_bytes)

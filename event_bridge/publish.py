@@ -35,11 +35,13 @@ class Publisher:
     def __init__(self, settings: Settings, sink: Sink, tracer: Tracer, *, cluster: str, snapshot: Snapshots) -> None:
         self._group = settings.group
         self._cluster = cluster
-        self._extensions = {f"ce-{name}": value for name, value in settings.extensions.items()}
+        self._more = {f"ce-{name}": value for name, value in settings.extensions.items()}
+        if settings.history:
+            self._more["prefer"] = "reply"
         self._sink = sink
         self._tracer = tracer
         self._snapshot = snapshot
-        self._parking = Parking(settings.parking_file, settings.parking_bytes, settings.sink)
+        self._parking = Parking(settings.parking_file, settings.parking_bytes, sink.url)
         self._epoch = time.time() - time.monotonic()
         self._open: dict[str, tuple[str, Span]] = {}
 
@@ -52,7 +54,7 @@ class Publisher:
         headers = {f"ce-{name}": value for name, value in attributes.items() if name != "datacontenttype"}
         headers["ce-time"] = rfc3339(seen)
         headers["content-type"] = attributes["datacontenttype"]
-        headers |= {f"ce-{name}": value for name, value in telemetry.inject({}, span).items()} | self._extensions
+        headers |= {f"ce-{name}": value for name, value in telemetry.inject({}, span).items()} | self._more
         body = contract.data(notice, *self._snapshot(notice.webapp.uid))
         try:
             answer = self._attempt(span, headers, body, delivery.tries)

@@ -9,6 +9,7 @@ from event_bridge.answer import Answer, Verdict
 from event_bridge.backlog import Delivery
 from event_bridge.bridge import Bridge
 from event_bridge.figures import Figures
+from event_bridge.history import History
 from event_bridge.publish import Publisher
 from event_bridge.sink import NotAllowedError
 
@@ -18,8 +19,8 @@ _log = logging.getLogger("event_bridge")
 class Sender:
     """Shared by all sender threads."""
 
-    def __init__(self, bridge: Bridge, publisher: Publisher, figures: Figures) -> None:
-        self._bridge, self._publisher, self._figures = bridge, publisher, figures
+    def __init__(self, bridge: Bridge, publisher: Publisher, figures: Figures, history: History | None) -> None:
+        self._bridge, self._publisher, self._figures, self._history = bridge, publisher, figures, history
 
     def __call__(self, delivery: Delivery) -> None:
         """Send one delivery; whatever happens, it lands."""
@@ -43,3 +44,5 @@ class Sender:
             fields = {"webapp": delivery.key, "event_id": delivery.news.notice.id, "answer": answer.label}
             _log.debug("sent", extra={"fields": fields})
         self._bridge.land(delivery, answer)
+        if self._history and answer.reply:
+            self._history.offer(answer.reply)

@@ -19,6 +19,9 @@ from functions.webapp import attributes, header_value
 from functions.webapp.errors import MalformedEvent
 from functions.webapp.resources import DEFAULT_GROUP, OWNED, SYSTEM_NAMESPACE, Resource, webapp
 
+TRUST_BUNDLES: Final = Path("/knative-custom-certs")
+"""Where Knative mounts further certificate authorities."""
+
 OIDC_TOKEN: Final = Path("/oidc/token")
 """Where Knative's SinkBinding mounts the token for the sink."""
 
@@ -36,6 +39,31 @@ class LeaseSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Destination:
+    """Where requests go, whom to believe that it is there, and how long to wait for it.
+
+    `token` is a file; a token is made for one audience, so each destination has its own.
+    """
+
+    url: str
+    token: Path | None
+    ca_certs: str
+    bundles: Path
+    connections: int
+    connect_seconds: float
+    response_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySettings:
+    """Where finished reconciles go, and how many may wait."""
+
+    destination: Destination
+    most_events: int
+    most_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """The whole configuration of one bridge."""
 
@@ -44,13 +72,10 @@ class Settings:
     owned: tuple[Resource, ...]
     namespaces: tuple[str, ...]
     cluster: str
-    sink: str
+    sink: Destination | None
     extensions: Mapping[str, str]
-    ca_certs: str
-    oidc_token: Path
+    history: HistorySettings | None
     concurrency: int
-    connect_seconds: float
-    response_seconds: float
     idle_seconds: float
     relist_seconds: float
     resync_seconds: float
@@ -73,19 +98,18 @@ def load(environ: Mapping[str, str]) -> Settings:
     if primary.group != group:
         raise SettingsError(f"BRIDGE_PRIMARY: {primary.plural} is not in group {group}; set WEBAPP_API_GROUP to match")
     tmp = Path("/tmp/parked.jsonl")  # noqa: S108 - an emptyDir in the pod
+    concurrency = read(environ, "BRIDGE_CONCURRENCY", integer(1, 1000), 64)
+    token = read(environ, "BRIDGE_OIDC_TOKEN", Path, OIDC_TOKEN)
     return Settings(
         group=group,
         primary=primary,
         owned=read(environ, "BRIDGE_OWNED", lambda text: tuple(map(Resource.parse, names(text))), OWNED),
         namespaces=read(environ, "WEBAPP_NAMESPACES", names, ()),
         cluster=environ.get("WEBAPP_CLUSTER", ""),
-        sink=read(environ, "K_SINK", _url, ""),
+        sink=_destination(environ, "K_SINK", token, concurrency),
         extensions=read(environ, "K_CE_OVERRIDES", _extensions, {}),
-        ca_certs=environ.get("K_CA_CERTS", ""),
-        oidc_token=read(environ, "BRIDGE_OIDC_TOKEN", Path, OIDC_TOKEN),
-        concurrency=read(environ, "BRIDGE_CONCURRENCY", integer(1, 1000), 64),
-        connect_seconds=read(environ, "BRIDGE_CONNECT_SECONDS", seconds(0.1, 60), 5.0),
-        response_seconds=read(environ, "BRIDGE_RESPONSE_SECONDS", seconds(0.1, 900), 100.0),
+        history=_history(environ),
+        concurrency=concurrency,
         idle_seconds=read(environ, "BRIDGE_IDLE_SECONDS", seconds(1, 3600), 150.0),
         relist_seconds=read(environ, "BRIDGE_RELIST_SECONDS", seconds(1, 864000), 1800.0),
         resync_seconds=read(environ, "BRIDGE_RESYNC_SECONDS", seconds(1, 864000), 36000.0),
@@ -94,6 +118,33 @@ def load(environ: Mapping[str, str]) -> Settings:
         health_port=read(environ, "BRIDGE_HEALTH_PORT", integer(0, 65535), 8081),
         parking_file=read(environ, "BRIDGE_PARKING_FILE", Path, tmp),
         parking_bytes=read(environ, "BRIDGE_PARKING_BYTES", integer(128 * 1024, 1 << 30), 4 << 20),
+    )
+
+
+def _destination(environ: Mapping[str, str], name: str, token: Path | None, connections: int) -> Destination | None:
+    url = read(environ, name, _url, "")
+    if not url:
+        return None
+    return Destination(
+        url=url,
+        token=token,
+        ca_certs=environ.get("K_CA_CERTS", ""),
+        bundles=read(environ, "BRIDGE_TRUST_BUNDLES", Path, TRUST_BUNDLES),
+        connections=connections,
+        connect_seconds=read(environ, "BRIDGE_CONNECT_SECONDS", seconds(0.1, 60), 5.0),
+        response_seconds=read(environ, "BRIDGE_RESPONSE_SECONDS", seconds(0.1, 900), 100.0),
+    )
+
+
+def _history(environ: Mapping[str, str]) -> HistorySettings | None:
+    token: Path | None = None
+    destination = _destination(environ, "BRIDGE_HISTORY_SINK", read(environ, "BRIDGE_HISTORY_TOKEN", Path, token), 1)
+    if destination is None:
+        return None
+    return HistorySettings(
+        destination,
+        most_events=read(environ, "BRIDGE_HISTORY_EVENTS", integer(1, 1_000_000), 5000),
+        most_bytes=read(environ, "BRIDGE_HISTORY_BYTES", integer(128 * 1024, 1 << 30), 8 << 20),
     )
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -15,12 +13,9 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from event_bridge import answer
 from event_bridge.answer import Answer
-from event_bridge.settings import Settings
+from event_bridge.settings import Destination
+from event_bridge.trust import Trust
 from functions.runtime.credentials import RotatingFile
-from functions.runtime.settings import SettingsError
-
-TRUST_BUNDLES: Final = Path("/knative-custom-certs")
-"""Where Knative mounts further certificate authorities."""
 
 _DRAIN_BYTES: Final = 64 * 1024
 
@@ -32,20 +27,20 @@ class NotAllowedError(Exception):
 class Sink:
     """Where events go. `allowed` is asked after connecting, directly before the first byte of each request."""
 
-    def __init__(self, settings: Settings, *, allowed: Callable[[], bool]) -> None:
-        self.url = settings.sink
+    def __init__(self, to: Destination, *, allowed: Callable[[], bool]) -> None:
+        self.url = to.url
         where = urlsplit(self.url)
         self.host, self.port = where.hostname or "", where.port or (443 if where.scheme == "https" else 80)
         self._target = (where.path or "/") + (f"?{where.query}" if where.query else "")
-        self._token = RotatingFile(settings.oidc_token) if settings.oidc_token.exists() else None
+        self._token = RotatingFile(to.token) if to.token and to.token.exists() else None
         secure = where.scheme == "https"
-        tls: dict[str, Any] = {"ssl_context": _trust(settings.ca_certs)} if secure else {}
+        tls: dict[str, Any] = {"trust": Trust(to.ca_certs, to.bundles)} if secure else {}
         self._open = partial(
             urllib3.connection_from_url,
             f"{where.scheme}://{where.netloc.rpartition('@')[2]}",
-            maxsize=settings.concurrency,
+            maxsize=to.connections,
             retries=False,
-            timeout=urllib3.Timeout(connect=settings.connect_seconds, read=settings.response_seconds),
+            timeout=urllib3.Timeout(connect=to.connect_seconds, read=to.response_seconds),
             allowed=allowed,
             **tls,
         )
@@ -61,11 +56,12 @@ class Sink:
                 "POST", self._target, body=body, headers=headers, redirect=False, preload_content=False
             )
             text = found.read(_DRAIN_BYTES)
-            if not found.closed:
+            whole = found.closed
+            if not whole:
                 found.close()  # longer than anyone reads
         except urllib3.exceptions.HTTPError as error:
             return answer.lost(_error_type(error), str(error))
-        return answer.read(found.status, found.headers, text, datetime.now(UTC))
+        return answer.read(found.status, found.headers, text, datetime.now(UTC), whole=whole)
 
     def rest(self) -> None:
         """Nothing is to be sent for a while: give the connections back. Nobody may be sending meanwhile."""
@@ -92,21 +88,13 @@ class _Guarded(HTTPConnection):
 
 
 class _GuardedTls(_Guarded, HTTPSConnection):
-    pass
+    def __init__(self, *args: Any, trust: Trust, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._trust = trust
 
-
-def _trust(ca_certs: str) -> ssl.SSLContext:
-    """The system's authorities, those that Knative names, and those that it mounts."""
-    context = ssl.create_default_context()
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as `functions.runtime.credentials.context`, and as Knative itself
-    if ca_certs:
-        try:
-            context.load_verify_locations(cadata=ca_certs)
-        except (ssl.SSLError, ValueError) as error:
-            raise SettingsError(f"K_CA_CERTS: {error}; it must hold certificates in PEM") from None
-    for bundle in sorted(TRUST_BUNDLES.glob("*.pem")):
-        context.load_verify_locations(cafile=bundle)
-    return context
+    def connect(self) -> None:
+        self.ssl_context = self._trust.context()
+        super().connect()
 
 
 def _error_type(error: urllib3.exceptions.HTTPError) -> str:

@@ -56,6 +56,13 @@ def rules() -> dict[str, Any]:
             "The parking file of the bridge holds the events; webapp replay sends them again.",
         ),
         _rule(
+            "WebAppHistoryIncomplete",
+            f"sum(increase({Metric.HISTORY_DROPPED}_total[15m])) > 0",
+            "0m",
+            "{{ $value }} reconciles are missing from the history",
+            "The recorder was away for longer than the bridge keeps them, or refuses them: the bridge's log tells.",
+        ),
+        _rule(
             "WebAppBridgeWithoutLeader",
             f"sum({Metric.LEADER}) == 0 or absent({Metric.LEADER})",
             "5m",

@@ -73,6 +73,11 @@ ROWS: dict[str, tuple[Panel, ...]] = {
             ((f"sum({Metric.LEADER})", "leaders"), (f"max by (kind) ({Metric.WATCH_AGE})", "{{kind}}")),
         ),
         Panel("Repaired by a relist", _rate(f"{Metric.REPAIRED}_total"), "ops"),
+        Panel("History by answer", _rate(f"{Metric.HISTORY_SENT}_total", "answer"), "ops"),
+        Panel(
+            "History: waiting, missing",
+            ((f"sum({Metric.HISTORY_WAITING})", "waiting"), (f"sum({Metric.HISTORY_DROPPED}_total)", "missing")),
+        ),
     ),
     "API calls": (
         Panel("By method", _rate(f"{_CALLS}_count", "http_request_method"), "ops"),

@@ -74,7 +74,8 @@ class Stage:
         self.url = f"http://{LOOPBACK}:{http.server_port}/"
         parked = str(self._folder / "parked.jsonl")
         settings = bridge_settings.load({"K_SINK": self.url, "BRIDGE_PARKING_FILE": parked, "BRIDGE_LEASE": "false"})
-        sink = Sink(settings, allowed=lambda: True)
+        assert settings.sink is not None
+        sink = Sink(settings.sink, allowed=lambda: True)
         tracer = self.tracer("webapp-bridge")
         self._publisher = Publisher(settings, sink, tracer, cluster="CLUSTER", snapshot=lambda _uid: self.snapshot)
         try:

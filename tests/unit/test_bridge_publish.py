@@ -47,7 +47,8 @@ class Publishing:
             | environ
         )
         self.allowed = True
-        self.sink = Sink(wanted, allowed=lambda: self.allowed)
+        assert wanted.sink is not None
+        self.sink = Sink(wanted.sink, allowed=lambda: self.allowed)
         self.publisher = Publisher(
             wanted, self.sink, provider.get_tracer("t"), cluster="c", snapshot=lambda _: (b'{"kind":"WebApp"}', [])
         )
@@ -181,3 +182,48 @@ def test_connections_are_kept_and_the_answers_body_is_left_alone(
     publishing.sink.rest()
     publishing.send(delivery(change(version=9)))
     assert sink.connections == 2
+
+
+def test_a_reply_is_asked_for_only_where_there_is_a_history(
+    sink: ScriptedSink, spans: InMemorySpanExporter, tmp_path: Path
+) -> None:
+    sink.answer = lambda _: Reply(200, {"ce-type": "x", "content-type": "application/json"}, b"{}")
+    Publishing(spans, sink, tmp_path).send(delivery())
+    found = Publishing(spans, sink, tmp_path, BRIDGE_HISTORY_SINK=sink.url).send(delivery())
+    first, second = (set(each.headers) for each in sink.received)
+    assert second - first == {"prefer"}
+    assert first <= second
+    assert (found.verdict, found.reply and found.reply.body) == (Verdict.ACKNOWLEDGED, b"{}")
+
+
+def test_a_reply_that_is_too_long_is_no_reply(sink: ScriptedSink, spans: InMemorySpanExporter, tmp_path: Path) -> None:
+    sink.answer = lambda _: Reply(200, {"ce-type": "x"}, b"x" * 70_000)
+    found = Publishing(spans, sink, tmp_path).send(delivery())
+    assert (found.verdict, found.reply) == (Verdict.ACKNOWLEDGED, None)
+
+
+def test_trust_follows_the_mounted_bundles_from_the_next_connection_on(
+    spans: InMemorySpanExporter, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    bundles = tmp_path / "bundles"
+    bundles.mkdir()
+    first, second = (CertificateAuthority(tmp_path, name) for name in ("first", "second"))
+    pair = second.issue("sink", hosts=["127.0.0.1"])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate, pair.key)
+    mounted = bundles / "ca.pem"
+    mounted.write_bytes(first.certificate.read_bytes())
+    with scripted_sink(context) as sink:
+        publishing = Publishing(spans, sink, tmp_path, BRIDGE_TRUST_BUNDLES=str(bundles))
+        assert publishing.send(delivery()).label == "tls"
+        mounted.write_bytes(first.certificate.read_bytes() + second.certificate.read_bytes())
+        assert publishing.send(delivery()).label == "2xx"
+        mounted.write_text("-----BEGIN CERTIFICATE-----\nbroken")
+        publishing.sink.rest()
+        assert publishing.send(delivery()).label == "2xx", "the last good ones stay"
+        assert [record.message for record in caplog.records] == [
+            "the new trust bundles cannot be used, the last good ones stay"
+        ]
+        mounted.unlink()
+        publishing.sink.rest()
+        assert publishing.send(delivery()).label == "tls"

@@ -12,7 +12,7 @@ from functions.webapp.resources import OWNED, Resource
 def test_the_defaults_watch_webapps_and_their_children_everywhere() -> None:
     found = load({})
     assert [kind.kind for kind in found.kinds] == ["WebApp", "Deployment", "Service", "Ingress"]
-    assert (found.primary.group, found.owned, found.namespaces, found.sink) == ("platform.example.com", OWNED, (), "")
+    assert (found.primary.group, found.owned, found.namespaces, found.sink) == ("platform.example.com", OWNED, (), None)
     assert found.lease is not None
     assert (found.lease.namespace, found.lease.name) == ("webapp-system", "webapp-bridge")
 

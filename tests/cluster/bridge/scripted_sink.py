@@ -24,7 +24,7 @@ class Received:
 
     @property
     def id(self) -> str:
-        return self.headers["ce-id"]
+        return self.headers["ce-id"] if "ce-id" in self.headers else str(self.data["id"])
 
     @property
     def type(self) -> str:
@@ -33,7 +33,7 @@ class Received:
 
     @property
     def webapp(self) -> str:
-        return self.headers["ce-webapp"]
+        return self.headers.get("ce-webapp", "")
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class Reply:
 
     status: int = 204
     headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
 
 
 Script = Callable[[Received], Reply]
@@ -107,8 +108,9 @@ def scripted_sink(tls: ssl.SSLContext | None = None) -> Iterator[ScriptedSink]:
             for name, value in reply.headers.items():
                 self.send_header(name, value)
             if reply.status != 204:
-                self.send_header("content-length", "0")
+                self.send_header("content-length", str(len(reply.body)))
             self.end_headers()
+            self.wfile.write(reply.body)
 
         def log_message(self, *_: object) -> None:
             pass

@@ -1,0 +1,63 @@
+"""Which certificate authorities a sink may have: the system's, those that Knative names, and those that it mounts."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import threading
+from pathlib import Path
+
+from functions.runtime.settings import SettingsError
+
+_log = logging.getLogger("event_bridge")
+
+
+class Trust:
+    """The TLS context for new connections; bundles that were replaced are used from the next connection on.
+
+    What `K_CA_CERTS` holds is text of the environment: it changes with a restart of the pod, which Knative causes.
+    """
+
+    def __init__(self, ca_certs: str, bundles: Path) -> None:
+        self._ca_certs, self._bundles = ca_certs, bundles
+        self._lock = threading.Lock()
+        self._seen = self._files()
+        self._context = self._load(self._seen)
+
+    def context(self) -> ssl.SSLContext:
+        """The context now; bundles that cannot be read leave it as it was, and a warning says so."""
+        with self._lock:
+            seen = self._files()
+            if seen != self._seen:
+                self._seen = seen
+                try:
+                    self._context = self._load(seen)
+                except OSError as error:  # ssl.SSLError is one
+                    fields = {"error": str(error), "folder": str(self._bundles)}
+                    _log.warning(
+                        "the new trust bundles cannot be used, the last good ones stay", extra={"fields": fields}
+                    )
+            return self._context
+
+    def _files(self) -> dict[Path, tuple[int, int, int]]:
+        """What differs once a bundle came, went or was replaced; the kubelet swaps a symlink, which `stat` follows."""
+        found = {}
+        for bundle in sorted(self._bundles.glob("*.pem")):
+            try:
+                told = bundle.stat()
+            except OSError:
+                continue  # it went in between
+            found[bundle] = (told.st_ino, told.st_mtime_ns, told.st_size)
+        return found
+
+    def _load(self, bundles: dict[Path, tuple[int, int, int]]) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as `functions.runtime.credentials.context`, and as Knative
+        if self._ca_certs:
+            try:
+                context.load_verify_locations(cadata=self._ca_certs)
+            except (ssl.SSLError, ValueError) as error:
+                raise SettingsError(f"K_CA_CERTS: {error}; it must hold certificates in PEM") from None
+        for bundle in bundles:
+            context.load_verify_locations(cafile=bundle)
+        return context
