@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functions.certs.rotation import Terms, plan
 from functions.certs.store import Store
 
-SERVICES = ("webapp-admission", "webapp-authn", "webapp-apiserver")
+SERVICES = ("webapp-admission", "webapp-authn", "webapp-history")
 """The Services that kube-apiserver calls."""
 
 _SETTLE_SECONDS = 5.0
