@@ -92,7 +92,7 @@ def _resource(endpoint: Endpoint, parts: Parts, namespace: str = "", name: str =
         links=_caller(),
         attributes={
             Attr.HTTP_METHOD: request.method,
-            Attr.HTTP_ROUTE: str(request.url_rule),
+            Attr.HTTP_ROUTE: resource.path("{namespace}" if namespace else "", "{name}" if name else ""),
             Attr.API_VERB: g.verb,
             Attr.API_RESOURCE: f"{resource.plural}.{resource.group}",
         },

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,11 +38,9 @@ class Feed:
         self._seconds = seconds
         self._changed = threading.Condition()
         self._ring: deque[Change] = deque(maxlen=kept)
-        self._floor = -1
-        """All changes after this version are in the ring; -1 before anything is known."""
-        self._head = -1
+        self._floor = self._head = -1  # nothing is known yet; later the ring holds all that changed between them
+        self._highest = -1
         self._watches = 0
-        self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
     @contextmanager
@@ -52,18 +51,11 @@ class Feed:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
                 self._thread.start()
-            self._changed.notify_all()
         try:
             yield
         finally:
             with self._changed:
                 self._watches -= 1
-
-    def close(self) -> None:
-        """Ask no more."""
-        self._closed.set()
-        with self._changed:
-            self._changed.notify_all()
 
     def reaches(self, version: int, patience: float) -> bool:
         """Whether a version is known to be reached within `patience` seconds; also true while nothing is known."""
@@ -76,7 +68,9 @@ class Feed:
         Raises Expired for a version that is no longer kept, and Unavailable only where the collection has to be asked.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._head > after or self._closed.is_set(), patience)
+            self._changed.wait_for(lambda: self._head > after, patience)
+            if 0 <= self._head < after <= self._highest:
+                raise Expired(f"resourceVersion: {after} was forgotten by the storage; list again without it")
             if self._head <= after:
                 return Changes([], after)
             if after >= self._floor:
@@ -92,29 +86,30 @@ class Feed:
         return found[::-1]
 
     def _run(self) -> None:
-        pause = 0.0
-        failing = False
-        while not self._closed.wait(pause):
-            self._rest()
+        pause, failing = 0.0, False
+        while self._is_wanted():
             try:
                 pause = 0.0 if self._ask() else self._seconds
             except Exception as error:  # noqa: BLE001 - whatever it is, watches go on
                 pause = min(_MAX_PAUSE_SECONDS, max(self._seconds, pause * 2))
                 self._failed()
                 if not failing:
-                    _log.warning("no changes from the collection", exc_info=_unexpected(error))
+                    _log.warning("no changes: %s", error, exc_info=_unexpected(error))
                 failing = True
             else:
                 if failing:
                     _log.info("changes come again")
                 failing = False
+            time.sleep(pause)
 
-    def _rest(self) -> None:
-        """Wait while nobody watches; what came meanwhile is for each watch to read itself."""
+    def _is_wanted(self) -> bool:
+        """The thread ends where not; what comes until the next one is for each watch to read itself."""
         with self._changed:
-            if not self._watches:
-                self._changed.wait_for(lambda: self._watches or self._closed.is_set())
-                self._forget()
+            if self._watches:
+                return True
+            self._forget()
+            self._thread = None
+            return False
 
     def _forget(self) -> None:
         self._ring.clear()
@@ -123,23 +118,27 @@ class Feed:
     def _ask(self) -> bool:
         """One question; whether there may be more to ask at once."""
         if self._head < 0:
-            newest = self._collection.version()
-            with self._changed:
-                self._floor = self._head = newest
-                self._changed.notify_all()
+            self._move([], self._collection.version())
         try:
             answer = self._collection.changes(self._head, BATCH)
         except Expired:
-            self._forget()
-            return True
+            with self._changed:
+                self._forget()
+            return False
+        self._move(answer.changes, answer.version)
+        return len(answer.changes) >= BATCH
+
+    def _move(self, changes: list[Change], version: int) -> None:
         with self._changed:
-            for change in answer.changes:
+            if self._head < 0:
+                self._floor = version
+            for change in changes:
                 if len(self._ring) == self._ring.maxlen:
                     self._floor = self._ring[0].version
                 self._ring.append(change)
-            self._head = max(self._head, answer.version)
+            self._head = max(self._head, version)
+            self._highest = max(self._highest, self._head)
             self._changed.notify_all()
-        return len(answer.changes) >= BATCH
 
 
 def _unexpected(error: Exception) -> Exception | None:

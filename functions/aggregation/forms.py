@@ -61,7 +61,7 @@ class Renderer:
             "kind": "Table",
             "apiVersion": self.form.api_version,
             "metadata": meta,
-            "columnDefinitions": table.definitions(self.kind.columns) if heads else [],
+            "columnDefinitions": table.definitions(self.kind.columns) if heads else None,
             "rows": table.rows(self.kind, objects, now, self.include, self.form.api_version),
         }
 

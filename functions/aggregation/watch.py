@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from functions.aggregation.collection import ChangeType, Collection, Object, Page
@@ -22,11 +22,12 @@ PATIENCE_SECONDS = 1.0
 _COMING_SECONDS = 3.0
 
 
-@dataclass(frozen=True)
+@dataclass
 class Watch:
     """What one caller watches; it ends after `seconds`, or once `over()` says so, with a bookmark if those are wanted.
 
-    `query.version` is where it starts; the client resumes from the last version that it was told.
+    `query.version` is where it starts; the client resumes from the last version that it was told. Only the first of its
+    tables has column heads, as kube-apiserver has it.
     """
 
     collection: Collection
@@ -35,17 +36,21 @@ class Watch:
     renderer: Renderer
     seconds: float
     over: Callable[[], bool]
+    _heads: bool = field(default=True, init=False)
 
     def lines(self) -> Iterator[bytes]:
         """Pieces of the answer, each of whole lines. What can go wrong at once is raised by this call."""
-        if not self.query.initial:
-            if not self.feed.reaches(self.query.version, _COMING_SECONDS):
-                raise too_large(self.query.version)
-            return self._changes(self.query.version)
-        page = self.collection.list(self.query.selection, BATCH)
-        if page.version < self.query.version:
-            raise too_large(self.query.version)
-        return self._all(page)
+        version = self.query.version
+        if self.query.initial:
+            page = self.collection.list(self.query.selection, BATCH)
+            if page.version < version:
+                raise too_large(version)
+            return self._all(page)
+        if not version:
+            version = self.collection.version()
+        elif not self.feed.reaches(version, _COMING_SECONDS):
+            raise too_large(version)
+        return self._changes(version)
 
     def _all(self, page: Page) -> Iterator[bytes]:
         try:
@@ -88,7 +93,9 @@ class Watch:
             yield self._bookmark(version)
 
     def _event(self, kind: ChangeType, obj: Object) -> bytes:
-        return _line(kind, self.renderer.one(obj, datetime.now(UTC)))
+        line = _line(kind, self.renderer.one(obj, datetime.now(UTC), heads=self._heads))
+        self._heads = False
+        return line
 
     def _bookmark(self, version: int, *, initial_end: bool = False) -> bytes:
         return _line("BOOKMARK", self.renderer.bookmark(version, initial_end=initial_end))

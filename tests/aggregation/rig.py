@@ -12,7 +12,7 @@ import time
 import urllib.request
 
 from functions.dev.certificates import CertificateAuthority
-from functions.dev.processes import LOOPBACK, free_port
+from functions.dev.processes import LOOPBACK, Process, free_port
 from functions.webapp.resources import SYSTEM_NAMESPACE
 from tests.admission.balancer import Balancer, ready
 from tests.cluster.admin import until
@@ -31,7 +31,7 @@ class AggregatedApi:
         self.authority = CertificateAuthority(self.folder, "serving-ca")
         self.backends: dict[int, int] = {}
         self.balancer = Balancer(self.backends)
-        self.processes: dict[int, object] = {}
+        self.processes: dict[int, Process] = {}
         self._numbers = iter(range(1000))
 
     @property
