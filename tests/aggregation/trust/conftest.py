@@ -8,7 +8,7 @@ from functions.webapp.resources import SYSTEM_NAMESPACE
 from tests.aggregation.trust.rig import Server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def plane():
     with ControlPlane() as control_plane:
         for name in (SYSTEM_NAMESPACE, "team-a", "team-b"):
@@ -16,13 +16,13 @@ def plane():
         yield control_plane
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def group():
     with ProcessGroup() as processes:
         yield processes
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(plane, group):
     """One replica, registered."""
     found = Server(plane, group)
