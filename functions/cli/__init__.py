@@ -9,6 +9,7 @@ import typer
 
 from functions.cli.certs import certs
 from functions.cli.events import curl, lint, names, new
+from functions.cli.history import history
 from functions.cli.local import cluster, crd, demo, dev
 from functions.cli.trace import trace
 from functions.cli.traffic import record, replay, resend
@@ -38,6 +39,7 @@ app.command(rich_help_panel=EVENTS)(curl)
 app.command(rich_help_panel=EVENTS)(record)
 app.command(rich_help_panel=EVENTS)(replay)
 app.command(rich_help_panel=EVENTS)(resend)
+app.command(rich_help_panel=IN_THE_CLUSTER)(history)
 app.command(rich_help_panel=IN_THE_CLUSTER)(certs)
 
 

@@ -55,7 +55,7 @@ def demo(*, output: Output = Format.TEXT) -> None:
     with ExitStack() as stack:
         tracing = _tracing(stack)
         playing = stack.enter_context(Demo(audience, tracing.settings if tracing else None))
-        done = list(playing.run(steps()))
+        done = list(playing.run(steps(history=playing.stage.history is not None)))
     totals: dict[str, Any] = {
         name: sum(getattr(step, name) for step in done) for name in ("events", "api_calls", "writes")
     }
@@ -75,9 +75,10 @@ def dev(
     ] = None,
     group: Group = DEFAULT_GROUP,
 ) -> None:
-    """Run everything on this machine until Ctrl-C: control plane, function, bridge, and a recording of the events.
+    """Run everything on this machine until Ctrl-C: control plane, function, bridge, recorded events, the history.
 
-    With `--kubeconfig` the CRD and the roles are installed in that cluster, and stay there.
+    With `--kubeconfig` the CRD and the roles are installed in that cluster, and stay there; it could not call a server
+    on this machine, and so serves no history.
     """
     from contextlib import ExitStack
 
@@ -129,7 +130,10 @@ def _welcome(bench: Workbench, tracing: Tracing | None) -> None:
     from functions.dev.toolchain import Toolchain
 
     parts = [("function", bench.url), ("bridge", f"{bench.health}metrics"), ("events", str(bench.recording))]
-    table(console(), ("WHAT", "WHERE"), [*parts, *([("traces", tracing.query)] if tracing else [])])
+    more = [("traces", tracing.query)] if tracing else []
+    if bench.history:
+        more.append(("history", bench.history.database))
+    table(console(), ("WHAT", "WHERE"), [*parts, *more])
     typer.echo(f"\nexport KUBECONFIG={bench.cluster.kubeconfig} FUNCTION={bench.url} EVENTS={bench.recording}")
     if not shutil.which("kubectl"):
         typer.echo(f"export PATH=$PATH:{Toolchain.from_environment().find('kubectl').parent}")
@@ -137,6 +141,7 @@ def _welcome(bench: Workbench, tracing: Tracing | None) -> None:
         "kubectl create namespace webapp-demo\n"
         "kubectl apply -f knative/samples/webapp.yaml\n"
         "webapp new webapp.sync --name web -n webapp-demo | webapp curl - --report --to $FUNCTION | sh\n"
+        f"{'kubectl get reconciles -n webapp-demo' if bench.history else ''}\n"
     )
 
 

@@ -11,10 +11,11 @@ from typing import Protocol, Self
 
 from cloudevents.core.v1.event import CloudEvent
 
-from functions.dev import manifests
+from functions.dev import history, manifests
 from functions.dev.answer import Answer
 from functions.dev.cluster import KubectlError
 from functions.dev.controlplane import ControlPlane
+from functions.dev.history import History
 from functions.dev.operator import Operator
 from functions.dev.processes import ProcessGroup
 from functions.dev.tap import Tap
@@ -70,6 +71,7 @@ class Stage:
     cluster: ControlPlane
     audience: Audience
     functions: dict[str, str] = field(default_factory=dict)
+    history: History | None = None
     seen: list[tuple[CloudEvent, Answer]] = field(default_factory=list)
     latest: float = 0.0
 
@@ -120,17 +122,27 @@ class Demo:
             for name in NAMESPACES:
                 self.stage.kubectl(f"create namespace {name}")
             processes = stack.enter_context(ProcessGroup(grace=GRACE_SECONDS))
+            if history.is_installed():
+                self.stage.history = stack.enter_context(History(self.stage.cluster, processes, self._settings))
             for group in SAMPLES:
                 say(f"starting function and bridge for {group}")
                 operator = Operator(self.stage.cluster, processes, group)
+                more = self._record(operator)
                 url = self.stage.functions[group] = operator.start_function(self._settings)
                 tap = stack.enter_context(Tap(url, self.stage.keep, report=True))
-                operator.start_bridge(tap.url, self._settings)
+                operator.start_bridge(tap.url, self._settings | more)
+            if self.stage.history:
+                say("registering the history")
+                self.stage.history.serve()
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def _record(self, operator: Operator) -> dict[str, str]:
+        kept = self.stage.history
+        return {"BRIDGE_HISTORY_SINK": kept.recorder(operator)} if kept else {}
 
     def run(self, steps: list[tuple[Step, Play]]) -> Iterator[Step]:
         """Play the steps in turn; one that does not hold is told in its `failure`, and the tour goes on."""

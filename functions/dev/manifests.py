@@ -35,11 +35,22 @@ def sample(name: str) -> str:
     return _shipped("samples", name)
 
 
-def _shipped(folder: str, name: str) -> str:
-    """A file below `knative/`; an installed package holds a copy."""
+def history_roles() -> list[dict[str, Any]]:
+    """The accounts of the reconcile history, what they may do, and who may read it."""
+    return list(yaml.safe_load_all(_shipped("extensions/history/base", "rbac.yaml", "history-rbac.yaml")))
+
+
+def history_registration() -> dict[str, Any]:
+    """The APIService of the reconcile history, without a caBundle."""
+    found: dict[str, Any] = yaml.safe_load(_shipped("extensions/history/apiservice", "apiservice.yaml"))
+    return found
+
+
+def _shipped(folder: str, name: str, packaged: str = "") -> str:
+    """A file below `knative/`; an installed package holds a copy, called `packaged` where names would clash."""
     checkout = PACKAGE.parents[1] / "knative" / folder
-    place = checkout if checkout.is_dir() else PACKAGE / "manifests"
-    return (place / name).read_text(encoding="utf-8")
+    found = checkout / name if checkout.is_dir() else PACKAGE / "manifests" / (packaged or name)
+    return found.read_text(encoding="utf-8")
 
 
 def regrouped(manifest: dict[str, Any], group: str) -> dict[str, Any]:

@@ -1,16 +1,18 @@
-"""The steps of the demo: apply, edit, break by hand, replay, delete."""
+"""The steps of the demo: apply, edit, break by hand, replay, delete, look back."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import subprocess
+import time
 
 from functions.dev import answer, curl
 from functions.dev.demo import OTHER_GROUP, Play, Stage, Step, exists, hold, sample
 from functions.dev.recording import short
 from functions.dev.replay import webapp
 from functions.dev.sender import Sender
+from functions.webapp.outcome import Outcome
 from functions.webapp.resources import DEFAULT_GROUP
 
 WAIT = "--timeout=60s"
@@ -20,12 +22,14 @@ WEB_KIND = f"webapps.{DEFAULT_GROUP}"
 BLOG_KIND = f"webapps.{OTHER_GROUP}"
 """In full, since `wa` may mean either where two groups are served."""
 
+TRACES = "{.items[*].status.trace.traceID}"
+RECORDED_SECONDS = 10.0
 CHILDREN = "deployment,service,ingress"
 
 
-def steps() -> list[tuple[Step, Play]]:
-    """All steps in their order."""
-    return [
+def steps(*, history: bool) -> list[tuple[Step, Play]]:
+    """All steps in their order; the last looks into the history, if there is one."""
+    found: list[tuple[Step, Play]] = [
         (Step("kubectl apply -f knative/samples/webapp.yaml", "web has Deployment and Service and is Ready"), _web),
         (Step("kubectl apply -f knative/samples/my-webapp.yaml", "myblog has an Ingress too and is Ready"), _blog),
         (Step("edit the image of web", "the Deployment rolled out the new image"), _image),
@@ -37,6 +41,9 @@ def steps() -> list[tuple[Step, Play]]:
         (Step("send the newest event of web again, with curl", "nothing changed"), _replay),
         (Step("delete both WebApps", "everything they owned is gone"), _delete),
     ]
+    if history:
+        found.append((Step("kubectl get reconciles --all-namespaces", "every run is there, with its trace"), _history))
+    return found
 
 
 def _web(stage: Stage) -> None:
@@ -123,6 +130,14 @@ def _delete(stage: Stage) -> None:
         stage.kubectl(f"wait {namespace} --for=delete deployment/{name} service/{name} ingress/{name} {WAIT}")
         left = stage.kubectl(f"get {CHILDREN} {namespace} -o name")
         hold(not left, f"still there: {left}")
+
+
+def _history(stage: Stage) -> None:
+    wanted = {answer.trace_id for _, answer in stage.seen if answer.trace_id and answer.outcome != Outcome.IGNORED}
+    deadline = time.monotonic() + RECORDED_SECONDS
+    while missing := wanted - set(stage.kubectl(f"get reconciles -A -o jsonpath={TRACES}").split()):
+        hold(time.monotonic() < deadline, f"{len(missing)} of {len(wanted)} runs are not in the history")
+        time.sleep(RECORDED_SECONDS / 50)
 
 
 def _patch(stage: Stage, spec: dict[str, object]) -> None:

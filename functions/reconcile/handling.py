@@ -83,17 +83,19 @@ class Handling:
         return {contract.PROBLEM_FINISHED: envelope.to_json(event)} if event else {}
 
     def _finished(self, group: str, revision: str, fault: Fault | None) -> CloudEvent | None:
-        meant, report, span = self.meant, self.report, get_current_span().get_span_context()
+        meant, report = self.meant, self.report
         if meant is None or not self.asked.reply or self.asked.report:
             return None
+        span = get_current_span()
+        context = span.get_span_context()
         run = Finished(
             webapp=report.webapp,
             outcome=Outcome.FAILED if fault else report.outcome,
             trigger=Trigger(
                 *(meant.id, meant.type, meant.source, meant.subject, meant.change, meant.cause, meant.coalesced)
             ),
-            trace_id=f"{span.trace_id:032x}",
-            span_id=f"{span.span_id:016x}",
+            trace_id=f"{context.trace_id:032x}",
+            span_id=f"{context.span_id:016x}",
             started_at=self.started_at,
             duration_ms=self.milliseconds(),
             attempts=report.attempts,
@@ -106,4 +108,4 @@ class Handling:
             fault=fault,
             revision=revision,
         )
-        return finished.event(run, group)
+        return finished.event(run, group, telemetry.inject({}, span).get("traceparent", ""))

@@ -6,6 +6,7 @@
 | id | `<id of the handled event>.<trace id>.<span id>`: one for each run, the same however often it is delivered |
 | source, subject | those of the handled event; `causationid` is its id |
 | time | when the run ended |
+| traceparent | the span of the run: who records it is a part of its trace |
 
 A broker sends it on, a bridge hands it to a history sink; no reconcile function handles it, so none can loop.
 """
@@ -90,7 +91,7 @@ def event_type(group: str) -> str:
     return f"{contract.prefix(group)}{SUFFIX}"
 
 
-def event(run: Finished, group: str) -> CloudEvent:
+def event(run: Finished, group: str, traceparent: str = "") -> CloudEvent:
     """The run as a CloudEvent; of what a patch sets, only plain values outside env are told (see `_told`)."""
     attributes = {
         "specversion": "1.0",
@@ -101,6 +102,7 @@ def event(run: Finished, group: str) -> CloudEvent:
         "time": run.started_at + timedelta(milliseconds=run.duration_ms),
         "datacontenttype": "application/json",
         "causationid": run.trigger.id,
+        "traceparent": traceparent,
     }
     trigger, fault = run.trigger, run.fault
     data = {

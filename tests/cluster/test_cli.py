@@ -178,7 +178,7 @@ def test_demo_holds_every_step_and_counts_as_the_audit_log_does(run):
     told = done.json
     assert [(step["title"], step["failure"]) for step in told["steps"] if step["failure"]] == []
     assert done.code == 0
-    assert len(told["steps"]) == 10
+    assert len(told["steps"]) == 11
     assert told["totals"]["events"] == len(told["events"])
     assert told["totals"]["api_calls"] == sum(event["api_calls"] for event in told["events"])
     assert told["totals"]["writes"] == sum(event["writes"] for event in told["events"]) > 0

@@ -80,6 +80,7 @@ def test_a_finished_event_is_given_to_who_prefers_a_reply(sender):
     answer = sender.post(event, prefer="reply")
     assert answer.status == 200
     run = finished.parse(received(answer))
+    assert received(answer).get_extension("traceparent").split("-")[1:3] == [run.trace_id, run.span_id]
     assert str(run.outcome) == answer.outcome == "created"
     assert (run.webapp.name, run.webapp.uid) == ("web", event["data"]["webapp"]["uid"])
     assert (run.trigger.id, run.trigger.type, run.trigger.source) == (event["id"], event["type"], event["source"])

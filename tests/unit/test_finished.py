@@ -86,7 +86,9 @@ def test_envelope_names_the_run_and_what_caused_it():
     assert event.get_type() == finished.event_type(GROUP) == "com.example.platform.reconcile.finished.v1"
     assert event.get_id() == f"u.7.added.{TRACE}.{SPAN}"
     assert (event.get_source(), event.get_subject()) == ("//s", "/w")
-    assert event.get_extension("causationid") == "u.7.added"
+    assert (event.get_extension("causationid"), event.get_extension("traceparent")) == ("u.7.added", None)
+    noted = finished.event(RUN, GROUP, f"00-{TRACE}-{SPAN}-01")
+    assert noted.get_extension("traceparent") == f"00-{TRACE}-{SPAN}-01"
     assert event.get_time() == datetime(2026, 3, 1, 9, 30, 0, 12_500, tzinfo=UTC)
     assert payload(RUN)["startedAt"] == "2026-03-01T09:30:00.000000Z"
 
