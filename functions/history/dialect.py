@@ -40,12 +40,12 @@ class Dialect(Protocol):
         """Whether no other process tidies up now; until the end of the transaction."""
         ...
 
-    def seed(self, connection: Connection) -> tuple[int, int]:
-        """`base` and `horizon` of a history that begins now."""
+    def seed(self) -> int:
+        """`base` of a history that begins now."""
         ...
 
-    def repair(self, connection: Connection) -> None:
-        """Make versions go on above those that are there, where the database was restored somewhere else."""
+    def next(self, connection: Connection) -> int:
+        """No version to come is below it, as far as this transaction knows."""
         ...
 
     def take(self, connection: Connection, count: int) -> int:

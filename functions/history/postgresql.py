@@ -26,7 +26,6 @@ from sqlalchemy import (
     func,
     literal_column,
     select,
-    update,
 )
 from sqlalchemy.dialects.postgresql import insert
 
@@ -40,6 +39,7 @@ PLACES = 2**20
 
 _MIGRATION_LOCK, _RETENTION_LOCK = 0x7765626170700001, 0x7765626170700002
 _XMIN = literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint", BigInteger)
+_XMAX = literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint", BigInteger)
 _XID = literal_column("pg_current_xact_id()::text::bigint", BigInteger)
 
 
@@ -89,18 +89,13 @@ class Postgresql:
         """An advisory lock that is not waited for."""
         return bool(connection.execute(select(func.pg_try_advisory_xact_lock(_RETENTION_LOCK))).scalar_one())
 
-    def seed(self, connection: Connection) -> tuple[int, int]:
-        """No version is older than this transaction."""
-        return 0, self._xid(connection) * PLACES
+    def seed(self) -> int:
+        """Transaction ids will do."""
+        return 0
 
-    def repair(self, connection: Connection) -> None:
-        """Transaction ids begin anew in a server that a dump was loaded into."""
-        newest = func.greatest(func.max(reconciles.c.version), func.max(reconciles.c.deleted_version))
-        found = connection.execute(select(newest)).scalar_one() or 0
-        base = connection.execute(select(state.c.base)).scalar_one()
-        ahead = self._xid(connection) * PLACES
-        if found >= base + ahead:
-            connection.execute(update(state).values(base=found + 1 - ahead, horizon=found))
+    def next(self, connection: Connection) -> int:
+        """Transaction ids are given in order, but begin anew in a server that a dump was loaded into."""
+        return int(connection.execute(select(state.c.base + _XMAX * PLACES)).scalar_one())
 
     def take(self, connection: Connection, count: int) -> int:
         """This transaction's own range. Raises ValueError for more than it holds."""
@@ -116,9 +111,6 @@ class Postgresql:
         """ON CONFLICT DO NOTHING; in the order of uids, so that two that meet do not wait for each other."""
         ordered = sorted(rows, key=lambda row: str(row["uid"]))
         return insert(reconciles).values(ordered).on_conflict_do_nothing().returning(reconciles.c.uid)
-
-    def _xid(self, connection: Connection) -> int:
-        return int(connection.execute(select(_XID)).scalar_one())
 
 
 class _Clock(threading.local):

@@ -44,13 +44,13 @@ class Sqlite:
         """As above."""
         return True
 
-    def seed(self, connection: Connection) -> tuple[int, int]:  # noqa: ARG002 - the protocol's
+    def seed(self) -> int:
         """By the clock, so that the versions of a file that replaces a lost one are above the lost ones."""
-        now = time.time_ns() // 1000
-        return now, now
+        return time.time_ns() // 1000
 
-    def repair(self, connection: Connection) -> None:
-        """The counter is part of the file."""
+    def next(self, connection: Connection) -> int:
+        """As counted."""
+        return int(connection.execute(select(state.c.base)).scalar_one()) + 1
 
     def take(self, connection: Connection, count: int) -> int:
         """Count on."""
@@ -59,7 +59,7 @@ class Sqlite:
 
     def bound(self, connection: Connection) -> int:
         """There is no transaction beside a committed one."""
-        return int(connection.execute(select(state.c.base)).scalar_one()) + 1
+        return self.next(connection)
 
     def insert(self, rows: Sequence[Row]) -> Executable:
         """ON CONFLICT DO NOTHING."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from alembic import context
 
+from functions.history.migration import VERSION_TABLE
 from functions.history.schema import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
-    version_table="history_version",
+    version_table=VERSION_TABLE,
     transactional_ddl=True,
 )
 with context.begin_transaction():
