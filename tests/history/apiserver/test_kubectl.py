@@ -106,7 +106,10 @@ def test_fields_select_what_is_declared(plane, recorded, team, selector, webapps
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        (("--field-selector", "status.phase=x"), "field label not supported: 'status.phase'; supported are metadata.name"),
+        (
+            ("--field-selector", "status.phase=x"),
+            "field label not supported: 'status.phase'; supported are metadata.name",
+        ),
         (("-l", "webapp in (shop"), "labelSelector: found the end, expected ',' or ')'"),
     ],
 )
