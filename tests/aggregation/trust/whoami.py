@@ -1,5 +1,6 @@
 """The smallest API behind the aggregator, `python -m tests.aggregation.trust.whoami`: each object says who asked."""
 
+import hashlib
 import os
 import sys
 
@@ -11,7 +12,7 @@ from functions.aggregation.status import StatusError
 from functions.runtime import logs
 from functions.runtime.server import Served
 from functions.runtime.settings import SettingsError
-from functions.runtime.tls import Profile
+from functions.runtime.tls import Profile, client_chain
 from functions.webapp import strict_json
 from functions.webapp.resources import Resource
 
@@ -45,7 +46,8 @@ def make(parts):
         parts.authorize(user, Action("get", WHOAMI, namespace, name))
         extra = {key: list(values) for key, values in user.extra.items()}
         status = {"name": user.name, "groups": list(user.groups), "uid": user.uid, "extra": extra}
-        metadata = {"namespace": namespace, "name": name}
+        caller = hashlib.sha256(client_chain(request.environ["gunicorn.socket"])[0]).hexdigest()
+        metadata = {"namespace": namespace, "name": name, "annotations": {"caller": caller}}
         return {"apiVersion": WHOAMI.api_version, "kind": WHOAMI.kind, "metadata": metadata, "status": status}
 
     app.add_url_rule(WHOAMI.root, "discovery", answered(discovery))
