@@ -27,15 +27,21 @@ def is_installed() -> bool:
 class History:
     """A context in which finished reconciles are kept, and served by the cluster once `serve` was called.
 
-    `database` is its URL. `settings` are environment variables for its processes. The cluster's API server must run on
-    this machine, or it could not call a server here.
+    `database` is its URL, by default of a SQLite file that goes with the processes; `settings` are environment
+    variables for them. The cluster's API server must run on this machine, or it could not call a server here.
     """
 
-    def __init__(self, cluster: Cluster, processes: ProcessGroup, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        processes: ProcessGroup,
+        settings: Mapping[str, str] | None = None,
+        database: str = "",
+    ) -> None:
         self._cluster = cluster
         self._processes = processes
         self._settings = dict(settings or {})
-        self.database = f"sqlite:///{(processes.folder / 'history.db').resolve()}"
+        self.database = database or f"sqlite:///{processes.folder / 'history.db'}"
 
     def __enter__(self) -> Self:
         self._cluster.apply(manifests.history_roles())

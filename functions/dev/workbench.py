@@ -29,10 +29,11 @@ GRACE_SECONDS = 2.0
 class Workbench:
     """A context in which everything runs, and is recorded; nothing it started outlives it.
 
-    `cluster` is a cluster's context manager, which this one enters; `settings` are environment variables for function
-    and bridge. Attributes inside: `url` of the function, `health` of the bridge, `recording` (JSON Lines),
-    `first_event`, a file that appears with the first event, and `history`, which is None where nobody could serve it:
-    only a control plane of this machine can call a server on it.
+    `cluster` is a cluster's context manager, which this one enters; `settings` are environment variables for all parts,
+    `database` is where the history goes, if not into a file of its own. Attributes inside: `url` of the function,
+    `health` of the bridge, `recording` (JSON Lines), `first_event`, a file that appears with the first event, and
+    `history`, which is None where nobody could serve it: only a control plane of this machine can call a server on it;
+    `recorder` is the URL of the one that writes it.
     """
 
     def __init__(
@@ -41,11 +42,13 @@ class Workbench:
         group: str = DEFAULT_GROUP,
         record: Path | None = None,
         settings: Mapping[str, str] | None = None,
+        database: str = "",
     ) -> None:
         self._cluster = cluster
         self._group = group
         self._record = record
         self._settings = dict(settings or {})
+        self._database = database
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -60,7 +63,7 @@ class Workbench:
             self._silent: list[str] = []
             self.history = self._start_history(stack)
             if self.history:
-                self._settings["BRIDGE_HISTORY_SINK"] = self.history.recorder(operator)
+                self.recorder = self._settings["BRIDGE_HISTORY_SINK"] = self.history.recorder(operator)
                 self._silent = [operator.name("recorder"), "history"]
             self.url = operator.start_function(self._settings, port=PORT if is_free(PORT) else free_port())
             tap = stack.enter_context(Tap(self.url, self._keep))
@@ -78,7 +81,7 @@ class Workbench:
     def _start_history(self, stack: ExitStack) -> History | None:
         if not isinstance(self.cluster, ControlPlane) or not history.is_installed():
             return None
-        return stack.enter_context(History(self.cluster, self.processes, self._settings))
+        return stack.enter_context(History(self.cluster, self.processes, self._settings, self._database))
 
     def restart_bridge(self) -> None:
         """End the bridge and start it again; it sees everything anew."""
