@@ -6,7 +6,6 @@ The server refuses to run as root; where this process is root it runs as `nobody
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -19,13 +18,13 @@ from typing import Self
 import psycopg
 from psycopg import sql
 
+from functions.dev.process_tree import signal_all
 from functions.dev.processes import LOOPBACK, ProcessError, ProcessGroup, free_port
 
 USER = "webapp"
 _INSTALLED = Path("/usr/lib/postgresql")
 _UNPRIVILEGED = 65534
 _FAST = ("fsync=off", "full_page_writes=off", "shared_buffers=64MB", "autovacuum_naptime=10s")
-_LINE = re.compile(r"\d+ \((?P<name>.*)\) \S (?P<parent>\d+)", re.DOTALL)
 
 
 class Postgres:
@@ -93,17 +92,12 @@ class Postgres:
 
     def kill(self) -> None:
         """SIGKILL to the server and to all that it started: a crash."""
-        for pid in [self._process.pid, *_children(self._process.pid)]:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        signal_all(self._process.pid, signal.SIGKILL)
         self._ended()
 
     def freeze(self) -> None:
         """Nothing answers any more, and no connection is closed, until `thaw`."""
-        self._frozen = [self._process.pid, *_children(self._process.pid)]
-        for pid in self._frozen:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGSTOP)
+        self._frozen = signal_all(self._process.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
         """Go on."""
@@ -152,13 +146,3 @@ def _as_somebody() -> list[str]:
 
 def _environment() -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
-
-
-def _children(parent: int) -> list[int]:
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            line = _LINE.match(stat.read_text(errors="replace"))
-            if line and int(line["parent"]) == parent:
-                found.append(int(stat.parts[2]))
-    return found

@@ -17,13 +17,11 @@ from functions.aggregation.collection import Change, Changes, ChangeType, Object
 from functions.aggregation.status import BadRequest, Expired, Unavailable
 from functions.history import migration, pruning
 from functions.history.dialect import Dialect
-from functions.history.postgresql import Postgresql
 from functions.history.pruning import Pruned
 from functions.history.record import Record, to_object
 from functions.history.schema import reconciles, state
 from functions.history.selection import Condition, conditions, equals
 from functions.history.settings import Database
-from functions.history.sqlite import Sqlite
 
 _COLUMNS = [
     reconciles.c[name]
@@ -40,7 +38,7 @@ class Store:
     """
 
     def __init__(self, settings: Database, group: str) -> None:
-        self._dialect: Dialect = Sqlite(settings) if settings.is_sqlite else Postgresql(settings)
+        self._dialect = _dialect(settings)
         self._group = group
         self._migrating = threading.Lock()
         self._is_migrated = False
@@ -144,8 +142,8 @@ class Store:
     def _answering(self) -> Iterator[None]:
         """What the database does wrong becomes Unavailable; its tables are looked at again after that."""
         try:
+            self._migrate()
             with self._dialect.patience():
-                self._migrate()
                 yield
         except PoolTimeout:
             raise Unavailable("the database of the history is busy: all connections wait for it") from None
@@ -160,6 +158,17 @@ class Store:
             if not self._is_migrated:
                 migration.upgrade(self._dialect)
                 self._is_migrated = True
+
+
+def _dialect(settings: Database) -> Dialect:
+    """Only the driver that is needed is imported."""
+    if settings.is_sqlite:
+        from functions.history.sqlite import Sqlite  # noqa: PLC0415 - as said
+
+        return Sqlite(settings)
+    from functions.history.postgresql import Postgresql  # noqa: PLC0415 - as said
+
+    return Postgresql(settings)
 
 
 def _alive(version: int) -> Condition:

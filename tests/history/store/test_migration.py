@@ -9,21 +9,22 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 from functions.aggregation.collection import Selection
-from functions.aggregation.status import Expired
+from functions.aggregation.status import Expired, Unavailable
+from functions.history import migration
 from functions.history.schema import metadata
 from tests.history.conftest import open_store
 from tests.history.runs import row, rows
 
-PROGRAM = """
-import sys
+PROGRAM = """import sys
 from functions.history.settings import Database
 from functions.history.store import Store
-Store(Database.load({"HISTORY_DATABASE_URL": sys.argv[1]}), "history.example.com").version()
-"""
+Store(Database.load({"HISTORY_DATABASE_URL": sys.argv[1]}), "history.example.com").version()"""
 
 
 def test_many_that_start_at_once_all_find_the_same_tables(url):
@@ -42,8 +43,8 @@ def test_many_that_start_at_once_all_find_the_same_tables(url):
 
 
 def test_processes_that_start_at_once_all_come_up(url):
-    running = [subprocess.Popen([sys.executable, "-c", PROGRAM, url], stderr=subprocess.PIPE) for _ in range(3)]
-    assert [(each.communicate()[1].decode(), each.returncode) for each in running] == [("", 0)] * 3
+    running = [subprocess.Popen([sys.executable, "-c", PROGRAM, url], stderr=subprocess.PIPE) for _ in range(2)]
+    assert [(each.communicate()[1].decode(), each.returncode) for each in running] == [("", 0)] * 2
 
 
 def test_the_migrations_make_the_tables_that_statements_are_written_against(store):
@@ -51,6 +52,27 @@ def test_the_migrations_make_the_tables_that_statements_are_written_against(stor
     with store._dialect.readers.connect() as connection:
         context = MigrationContext.configure(connection, opts={"version_table": "history_version"})
         assert compare_metadata(context, metadata) == []
+
+
+def test_the_newest_script_is_the_one_that_processes_look_for():
+    config = Config()
+    config.set_main_option("script_location", str(migration.SCRIPTS))
+    assert ScriptDirectory.from_config(config).get_heads() == [f"v{migration.HEAD}"]
+
+
+def test_a_process_that_finds_its_tables_does_not_import_alembic(url, store):
+    store.version()
+    program = f"{PROGRAM}; assert 'alembic' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program, url], check=True)
+
+
+def test_tables_of_a_later_release_are_left_as_they_are(url, store):
+    store.append(rows(2))
+    with store._dialect.engine.begin() as connection:
+        connection.execute(text("UPDATE history_version SET version_num = 'v999'"))
+    older = open_store(url)
+    assert older.append(rows(3)) == 1
+    older.close()
 
 
 def test_a_second_start_keeps_everything(url, store):
@@ -63,8 +85,6 @@ def test_a_second_start_keeps_everything(url, store):
 
 
 def test_tables_that_were_taken_away_are_made_anew_without_a_restart(store):
-    from functions.aggregation.status import Unavailable
-
     store.append(rows(3))
     with store._dialect.engine.begin() as connection:
         for table in ("reconciles", "history_state", "history_version"):
