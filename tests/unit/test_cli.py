@@ -12,8 +12,8 @@ import yaml
 from functions.webapp.crd import crd
 from tests.command import runner
 
-HEAVY = {"kubernetes", "cryptography", "flask", "gunicorn", "opentelemetry", "urllib3", "cloudevents"}
-COMMANDS = {"cluster", "crd", "curl", "demo", "dev", "lint", "list", "new", "record", "replay", "resend"}
+HEAVY = {"kubernetes", "cryptography", "flask", "gunicorn", "opentelemetry", "urllib3", "cloudevents", "sqlalchemy"}
+COMMANDS = {"cluster", "crd", "curl", "demo", "dev", "history", "lint", "list", "new", "record", "replay", "resend"}
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_unknown_command_is_called_wrongly(run):
     assert run("reconcile").code == 2
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["crd", "--help"]])
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["crd", "--help"], ["history", "a"]])
 def test_nothing_heavy_is_imported_before_it_is_needed(arguments):
     script = (
         "import json, sys\nfrom functions import cli\n"
@@ -69,6 +69,27 @@ def test_nothing_heavy_is_imported_before_it_is_needed(arguments):
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in json.loads(done.stderr)}
     assert loaded & HEAVY == set()
+
+
+@pytest.mark.parametrize("key", ["web", "shop/", "/web", "shop/web/1"])
+def test_history_of_what_is_no_webapp_is_refused(run, key):
+    done = run("history", key)
+    assert (done.code, done.out) == (1, "")
+    assert "is named as NAMESPACE/NAME" in done.err
+
+
+@pytest.mark.parametrize(
+    ("database", "told"),
+    [
+        ("mysql://db/history", "HISTORY_DATABASE_URL: must be such as"),
+        ("sqlite:////nowhere/history.db", "there is no such file"),
+        ("postgresql://nobody@127.0.0.1:1/history", "the database of the history is away"),
+    ],
+)
+def test_history_out_of_a_database_that_cannot_be_read_says_why(run, database, told):
+    done = run("history", "shop/web", "--database", database)
+    assert (done.code, done.out) == (1, "")
+    assert told in done.err
 
 
 def test_event_tools_need_neither_kubernetes_nor_flask():
