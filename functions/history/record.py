@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from functions.history.action import actions
+from functions.webapp.errors import MalformedEvent
 from functions.webapp.finished import Finished, Trigger
 from functions.webapp.outcome import Outcome
 from functions.webapp.resources import Resource
@@ -72,7 +73,12 @@ def resource(group: str = DEFAULT_GROUP) -> Resource:
 
 
 def record(source: str, event_id: str, run: Finished) -> Record:
-    """The row for a run that an event told of; the run must not have been ignored."""
+    """The row for a run that an event told of; the run must not have been ignored.
+
+    Raises MalformedEvent for a time that no Kubernetes object can tell.
+    """
+    if run.started_at < _EPOCH:
+        raise MalformedEvent("data.startedAt", f"{run.started_at:%FT%TZ} is before 1970")
     digest = hashlib.sha256(f"{source}\0{event_id}".encode()).digest()
     started = (run.started_at - _EPOCH) // timedelta(microseconds=1)
     return Record(
@@ -141,14 +147,13 @@ def _spec(run: Finished) -> dict[str, Any]:
 
 
 def _status(run: Finished) -> dict[str, Any]:
-    ended = run.started_at + timedelta(milliseconds=run.duration_ms)
     return _present(
         {
             "outcome": OUTCOMES[run.outcome],
             "reason": run.reason,
             "observedGeneration": run.generation,
             "startTime": _moment(run.started_at),
-            "completionTime": _moment(ended),
+            "completionTime": _moment(_ended(run)),
             "durationMs": round(run.duration_ms, 3),
             "attempt": run.attempts,
             "actions": actions(run),
@@ -157,6 +162,13 @@ def _status(run: Finished) -> dict[str, Any]:
             "revision": run.revision,
         }
     )
+
+
+def _ended(run: Finished) -> datetime:
+    try:
+        return run.started_at + timedelta(milliseconds=run.duration_ms)
+    except OverflowError:
+        raise MalformedEvent("data.durationMs", f"{run.duration_ms:g} ends after the year 9999") from None
 
 
 def _error(run: Finished) -> dict[str, str] | None:

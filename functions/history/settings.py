@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from functions.history.record import DEFAULT_GROUP
 from functions.runtime.settings import SettingsError, integer, read, seconds
 
 DEFAULT_URL = "sqlite:////var/lib/webapp/history.db"
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _DRIVERS = {
     "sqlite": "sqlite+pysqlite",
     "postgresql": "postgresql+psycopg",
@@ -61,15 +63,27 @@ class Database:
         """The password as a connect option, where it comes from a file. Raises SettingsError."""
         if self.password is None:
             return {}
+        name = f"HISTORY_DATABASE_PASSWORD_FILE={str(self.password)!r}"
         try:
-            return {"password": self.password.read_text(encoding="utf-8").strip()}
-        except (OSError, UnicodeDecodeError) as error:
-            raise SettingsError(f"HISTORY_DATABASE_PASSWORD_FILE={str(self.password)!r}: {error}") from None
+            found = self.password.read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise SettingsError(f"{name}: {error.strerror}; mount the file that holds the password") from None
+        except UnicodeDecodeError:
+            raise SettingsError(f"{name}: holds no text; it must hold the password alone, in UTF-8") from None
+        if not found:
+            raise SettingsError(f"{name}: is empty; it must hold the password alone")
+        return {"password": found}
 
 
 def group(environ: Mapping[str, str]) -> str:
     """The API group in which the history is served."""
-    return read(environ, "HISTORY_API_GROUP", str, DEFAULT_GROUP)
+    return read(environ, "HISTORY_API_GROUP", _group, DEFAULT_GROUP)
+
+
+def _group(text: str) -> str:
+    if not (len(text) <= 253 and "." in text and _SUBDOMAIN.fullmatch(text)):
+        raise ValueError(f"must be an API group such as {DEFAULT_GROUP}")
+    return text
 
 
 def _url(spelled: str) -> URL:
@@ -80,7 +94,7 @@ def _url(spelled: str) -> URL:
         raise SettingsError(
             f"HISTORY_DATABASE_URL: must be such as {DEFAULT_URL} or postgresql://user@host:5432/history"
         ) from None
-    if url.get_backend_name() == "sqlite" and not url.database:
+    if url.get_backend_name() == "sqlite" and url.database in {None, "", ":memory:"}:
         raise SettingsError(f"HISTORY_DATABASE_URL: names no file; SQLite needs one, such as {DEFAULT_URL}")
     if url.get_backend_name() == "postgresql" and not (url.host or "host" in url.query):
         raise SettingsError("HISTORY_DATABASE_URL: names no host, such as postgresql://user@host:5432/history")
