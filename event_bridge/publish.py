@@ -37,7 +37,7 @@ class Publisher:
         self._cluster = cluster
         self._more = {f"ce-{name}": value for name, value in settings.extensions.items()}
         if settings.history:
-            self._more["prefer"] = "reply"
+            self._more["prefer"] = f"reply, {contract.PREFER_FINISHED}"
         self._sink = sink
         self._tracer = tracer
         self._snapshot = snapshot

@@ -26,6 +26,7 @@ class Asked:
 
     report: bool = False
     reply: bool = False
+    finished: bool = False
     dry_run: bool = False
 
     @staticmethod
@@ -40,7 +41,8 @@ class Asked:
         dry_run = request.args.get("dryRun")
         if dry_run not in {None, "", "All"}:
             raise MalformedEvent("dryRun", f"{dry_run[:80]!r} is not a dry run that exists; use ?dryRun=All")
-        return cls(cls.for_a_report() or bool(dry_run), "reply" in wanted, bool(dry_run))
+        report = cls.for_a_report() or bool(dry_run)
+        return cls(report, "reply" in wanted, contract.PREFER_FINISHED in wanted, bool(dry_run))
 
 
 @dataclass(slots=True)
@@ -78,8 +80,8 @@ class Handling:
         return found
 
     def failure(self, group: str, revision: str, fault: Fault) -> dict[str, Any]:
-        """What a refusal of an understood event says besides: its finished event, where a reply was asked for."""
-        event = self._finished(group, revision, fault)
+        """What a refusal of an understood event says besides: its finished event, where that was asked for."""
+        event = self._finished(group, revision, fault) if self.asked.finished else None
         return {contract.PROBLEM_FINISHED: envelope.to_json(event)} if event else {}
 
     def _finished(self, group: str, revision: str, fault: Fault | None) -> CloudEvent | None:

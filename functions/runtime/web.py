@@ -17,6 +17,7 @@ from functions.runtime.names import Attr, LinkKind
 from functions.webapp.contract import PROBLEM
 from functions.webapp.errors import ApiError, TryAgain, WebAppError
 
+_DETAIL_BYTES, _FIELD_BYTES = 480, 60
 UNFORESEEN_TYPE, UNFORESEEN = "internal_error", "an unexpected error, told in the logs"
 
 _log = logging.getLogger(__name__)
@@ -40,9 +41,21 @@ def body(limit: int) -> bytes:
 
 
 def problem(status: int, title: str, detail: str, **more: Any) -> Response:
-    """Problem details; `more` holds what a program may want, such as `field` or `traceId`."""
-    body = {"title": title, "status": status, "detail": detail, **{key: value for key, value in more.items() if value}}
+    """Problem details; `more` holds what a program may want, such as `field` or `traceId`.
+
+    Texts are cut so that, without objects in `more`, the whole is at most `REFUSAL_BYTES` long.
+    """
+    told = {key: _cut(value, _FIELD_BYTES) if isinstance(value, str) else value for key, value in more.items() if value}
+    body = {"title": title, "status": status, "detail": _cut(detail, _DETAIL_BYTES), **told}
     return Response(json.dumps(body) + "\n", status, content_type=PROBLEM)
+
+
+def _cut(text: str, size: int) -> str:
+    """The text, or as much of it as is at most about `size` bytes of JSON."""
+    kept = text
+    while len(json.dumps(kept)) > size:
+        kept = kept[: len(kept) * 7 // 8]
+    return text if kept == text else f"{kept}…"
 
 
 def refusal(error: WebAppError, **more: Any) -> Response:

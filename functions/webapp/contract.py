@@ -36,7 +36,14 @@ PROBLEM = "application/problem+json"
 """Media type of a function's refusals (RFC 9457): no proxy on the way answers so."""
 
 PROBLEM_FINISHED = "finished"
-"""Member of a refusal: the finished event (see `finished`) of a run that failed, for who sent `Prefer: reply`."""
+"""Member of a refusal: the finished event (see `finished`) of a run that failed, for who preferred it."""
+
+PREFER_FINISHED = "finished"
+"""Preference of a sender that wants it. A broker's `reply` alone must not bring it: see REFUSAL_BYTES."""
+
+REFUSAL_BYTES = 768
+"""A refusal is never longer: base64 of more does not fit into the 1024 bytes that Knative's dispatcher has for
+`knativeerrordata`, and it panics (eventing 1.23 `pkg/kncloudevents/event_dispatcher.go`), with all that it holds."""
 
 ANSWER_WROTE = "webapp-wrote"
 """Answer header: `<uid>/<resourceVersion>` of each write of this run, by spaces; their echoes need no event."""

@@ -135,7 +135,7 @@ def test_a_run_that_failed_is_a_row_that_says_why(past, cluster, tmp_path):
         sender = Sender(cluster, past.admin, past.namespace, function)
         event = sender.event(None)
         event["data"]["webapp"]["name"] = "unlucky"
-        refused = sender.post(event, prefer="reply")
+        refused = sender.post(event, prefer="reply, finished")
     headers = {"content-type": envelope.STRUCTURED}
     assert past.record(headers, json.dumps(refused.json["finished"]).encode()) == 204
     [row] = past.rows("unlucky")

@@ -6,7 +6,7 @@ from cloudevents.core.v1.event import CloudEvent
 
 from functions.dev import kubeconfig
 from functions.dev.processes import LOOPBACK, free_port
-from functions.webapp import envelope, finished
+from functions.webapp import contract, envelope, finished
 from functions.webapp.contract import Change
 from functions.webapp.resources import DEPLOYMENT, SERVICE
 from tests.builders import hosted, webapp
@@ -103,14 +103,14 @@ def test_each_run_for_one_event_has_an_id_of_its_own(sender):
     assert all(each.get_id().startswith(f"{event['id']}.") for each in (first, second))
 
 
-def test_a_run_that_fails_tells_its_end_in_the_problem_to_who_prefers_a_reply(cluster, admin, namespace, tmp_path):
+def test_a_run_that_fails_tells_its_end_in_the_problem_to_who_prefers_that(cluster, admin, namespace, tmp_path):
     server = {"server": f"http://{LOOPBACK}:{free_port()}"}
     nowhere = kubeconfig.write(tmp_path / "kubeconfig", server, {}, "nobody")
     with running(nowhere, K_REVISION="reconcile-7") as function:
         sender = Sender(cluster, admin, namespace, function)
         sender.apply(webapp(replicas=0))
         event = sender.event(None)
-        refused = sender.post(event, prefer="reply")
+        refused = sender.post(event, prefer="reply, finished")
         assert (refused.status, refused.headers["content-type"]) == (503, "application/problem+json")
         assert refused.headers["retry-after"]
         told = envelope.from_json(refused.json["finished"])
@@ -120,9 +120,12 @@ def test_a_run_that_fails_tells_its_end_in_the_problem_to_who_prefers_a_reply(cl
         assert (run.fault.type, run.fault.message) == (refused.json["title"], refused.json["detail"])
         assert [(call["method"], call["error"]) for call in run.calls] == [("GET", "api_unavailable")]
         assert (told.get_type(), run.trace_id) == (finished.event_type(WEBAPP.group), refused.json["traceId"])
-        assert "finished" not in sender.post(event).json, "who did not ask gets none"
-        assert "finished" not in sender.post(event, "/?dryRun=All", prefer="reply").json, "a rehearsal is no run"
-        assert "finished" not in sender.post({**event, "type": "x"}, prefer="reply").json, "nothing ran"
+        brokered = sender.post(event, prefer="reply")
+        assert "finished" not in brokered.json, "who did not ask gets none"
+        assert len(brokered.body) <= contract.REFUSAL_BYTES
+        asked = "reply, finished"
+        assert "finished" not in sender.post(event, "/?dryRun=All", prefer=asked).json, "a rehearsal is no run"
+        assert "finished" not in sender.post({**event, "type": "x"}, prefer=asked).json, "nothing ran"
 
 
 def test_the_callers_trace_is_continued(sender):
