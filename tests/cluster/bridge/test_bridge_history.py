@@ -44,7 +44,7 @@ def test_what_functions_reply_reaches_the_history_unchanged(
     bridge = bridges.start(BRIDGE_HISTORY_SINK=history.url)
     team.make("a")
     [event] = sink.wait("a", 1)
-    assert event.headers["prefer"] == "reply"
+    assert event.headers["prefer"] == "reply, finished"
     until(lambda: history.received)
     [told] = history.received
     assert (told.id, told.data) == (f"{event.id}.run", {"outcome": "created"})
