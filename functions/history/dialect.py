@@ -6,13 +6,10 @@ committed: otherwise a watcher who was told of version 8 would never learn of a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Protocol
 
 from sqlalchemy import Connection, Engine, Executable
-
-Row = dict[str, Any]
 
 
 class Dialect(Protocol):
@@ -56,6 +53,6 @@ class Dialect(Protocol):
         """All changes below it are committed, and in this transaction's view, or never will be."""
         ...
 
-    def insert(self, rows: Sequence[Row]) -> Executable:
-        """Insert those whose uid is not there yet, and return the uids of these."""
+    def insert(self) -> Executable:
+        """Inserts those rows whose uid is not there yet, and returns the uids of these."""
         ...

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,7 +29,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import insert
 
-from functions.history.dialect import Row
 from functions.history.schema import reconciles, state
 from functions.history.settings import Database
 from functions.runtime.settings import SettingsError
@@ -107,10 +106,9 @@ class Postgresql:
         """Of the transaction's own snapshot."""
         return int(connection.execute(select(state.c.base + _XMIN * PLACES)).scalar_one())
 
-    def insert(self, rows: Sequence[Row]) -> Executable:
-        """ON CONFLICT DO NOTHING; in the order of uids, so that two that meet do not wait for each other."""
-        ordered = sorted(rows, key=lambda row: str(row["uid"]))
-        return insert(reconciles).values(ordered).on_conflict_do_nothing().returning(reconciles.c.uid)
+    def insert(self) -> Executable:
+        """ON CONFLICT DO NOTHING."""
+        return insert(reconciles).on_conflict_do_nothing().returning(reconciles.c.uid)
 
 
 class _Clock(threading.local):

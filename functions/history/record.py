@@ -22,6 +22,8 @@ from functions.webapp.resources import Resource
 
 DEFAULT_GROUP: Final = "history.platform.example.com"
 VERSION: Final = "v1alpha1"
+KIND: Final = "Reconcile"
+PLURAL: Final = "reconciles"
 SHORT_NAME: Final = "rec"
 CATEGORY: Final = "platform"
 
@@ -69,7 +71,7 @@ class Record:
 
 def resource(group: str = DEFAULT_GROUP) -> Resource:
     """The resource that the history is served as."""
-    return Resource(group, VERSION, "Reconcile", "reconciles")
+    return Resource(group, VERSION, KIND, PLURAL)
 
 
 def record(source: str, event_id: str, run: Finished) -> Record:
@@ -96,21 +98,19 @@ def record(source: str, event_id: str, run: Finished) -> Record:
 def to_object(row: Mapping[str, Any], group: str, version: int) -> dict[str, Any]:
     """The object as it is at `version`; `row` has the members of a Record by their names."""
     labels = {WEBAPP_LABEL: row["webapp"], OUTCOME_LABEL: row["outcome"], TRIGGER_LABEL: row["trigger"]}
-    shape = resource(group)
+    told = json.loads(row["body"])
     return {
-        "apiVersion": shape.api_version,
-        "kind": shape.kind,
+        "apiVersion": f"{group}/{VERSION}",
+        "kind": KIND,
         "metadata": {
             "name": row["name"],
             "namespace": row["namespace"],
             "uid": row["uid"],
             "resourceVersion": str(version),
-            "creationTimestamp": (_EPOCH + timedelta(seconds=row["started"] // 1_000_000)).strftime(
-                "%Y-%m-%dT%H:%M:%SZ"
-            ),
+            "creationTimestamp": f"{told['status']['startTime'][:19]}Z",
             "labels": {key: value for key, value in labels.items() if 0 < len(value) <= MAX_LABEL},
         },
-        **json.loads(row["body"]),
+        **told,
     }
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from sqlalchemy import Connection, Engine, Executable, create_engine, event, select, update
 from sqlalchemy.dialects.sqlite import insert
 
-from functions.history.dialect import Row
 from functions.history.schema import reconciles, state
 from functions.history.settings import Database
 
@@ -61,9 +59,9 @@ class Sqlite:
         """There is no transaction beside a committed one."""
         return self.next(connection)
 
-    def insert(self, rows: Sequence[Row]) -> Executable:
+    def insert(self) -> Executable:
         """ON CONFLICT DO NOTHING."""
-        return insert(reconciles).values(list(rows)).on_conflict_do_nothing().returning(reconciles.c.uid)
+        return insert(reconciles).on_conflict_do_nothing().returning(reconciles.c.uid)
 
 
 def _configure(connection: sqlite3.Connection, _record: object) -> None:

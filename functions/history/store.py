@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, Select, and_, or_, select, tuple_
@@ -49,13 +50,14 @@ class Store:
 
     def append(self, records: Sequence[Record]) -> int:
         """Write those that are not there yet, all or none; how many these were. They are durable then."""
-        fresh = {each.uid: each for each in records}
-        if not fresh:
+        if not records:
             return 0
+        once = {each.uid: each for each in records}
         with self._writing() as connection:
-            first = self._dialect.take(connection, len(fresh))
-            rows = [{**asdict(each), "version": first + place} for place, each in enumerate(fresh.values())]
-            return len(connection.execute(self._dialect.insert(rows)).all())
+            first = self._dialect.take(connection, len(once))
+            rows = [{**asdict(each), "version": first + place} for place, each in enumerate(once.values())]
+            rows.sort(key=itemgetter("uid"))  # so that two that write the same rows do not wait for each other in turn
+            return len(connection.execute(self._dialect.insert(), rows).all())
 
     def get(self, namespace: str, name: str) -> Object | None:
         """One reconcile as it is now."""

@@ -50,6 +50,15 @@ def test_a_second_delivery_adds_nothing_and_changes_nothing(store):
     assert len(store.list(Selection(), 0).objects) == 5
 
 
+def test_a_batch_may_be_larger_than_a_statement(store):
+    start = store.version()
+    assert store.append(rows(5000)) == 5000
+    assert store.append(rows(5001)) == 1
+    found, _ = follow(store, start, 2000)
+    assert len({each.version for each in found}) == 5001
+    assert names(each.object for each in found) == [each.name for each in rows(5001)]
+
+
 def test_the_newest_come_first_whenever_they_arrive(store):
     for batch in (rows(2, 10), rows(3), rows(2, 5)):
         store.append(batch)
@@ -110,7 +119,7 @@ def test_a_later_transaction_that_commits_first_is_not_shown_before_the_earlier_
     dialect, start = store._dialect, store.version()
     with dialect.engine.begin() as slow:
         first = dialect.take(slow, 1)
-        slow.execute(dialect.insert([{**asdict(row(1)), "version": first}]))
+        slow.execute(dialect.insert(), [{**asdict(row(1)), "version": first}])
         store.append([row(2)])
         seen = store.changes(start, 0)
         assert seen.changes == []
@@ -140,7 +149,7 @@ def test_a_transaction_that_fails_leaves_nothing(store):
     def fail():
         with store._dialect.engine.begin() as connection:
             first = store._dialect.take(connection, 1)
-            connection.execute(store._dialect.insert([{**asdict(row(5)), "version": first}]))
+            connection.execute(store._dialect.insert(), [{**asdict(row(5)), "version": first}])
             raise InterruptedError
 
     with pytest.raises(InterruptedError):

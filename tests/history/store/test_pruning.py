@@ -99,6 +99,15 @@ def test_two_that_prune_at_once_prune_once(url, store):
 
 
 @pytest.mark.parametrize("url", ["postgresql"], indirect=True)
+def test_what_another_prunes_is_left_to_it(store):
+    store.append(rows(3))
+    with store._dialect.engine.begin() as other:
+        assert store._dialect.is_alone(other)
+        assert store.prune(1, FOREVER, NOON) == Pruned()
+    assert store.prune(1, FOREVER, NOON) == Pruned(deleted=2)
+
+
+@pytest.mark.parametrize("url", ["postgresql"], indirect=True)
 def test_a_tombstone_that_readers_cannot_know_of_yet_is_not_removed(store, postgres):
     import psycopg
 

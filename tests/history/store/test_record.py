@@ -48,7 +48,11 @@ def test_names_sort_by_the_time_at_which_a_run_began(one, other):
 
 @given(st.tuples(st.text(), st.text()), st.tuples(st.text(), st.text()))
 def test_uid_and_name_follow_source_and_id_alone(one, other):
-    first, again, second = record(*one, run(1)), record(*one, run(1, reason="X")), record(*other, run(1))
+    first, again, second = (
+        record(one[0], one[1], run(1)),
+        record(one[0], one[1], run(1, reason="X")),
+        record(other[0], other[1], run(1)),
+    )
     assert (first.uid, first.name) == (again.uid, again.name)
     if "\0" not in "".join([*one, *other]):
         assert (first.uid == second.uid) is (first.name == second.name) is (one == other)
