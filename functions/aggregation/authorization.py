@@ -6,6 +6,7 @@ times are those of Kubernetes' own delegating servers (apiserver `pkg/server/opt
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 import time
@@ -86,24 +87,24 @@ class Authorizer:
         self._seconds = seconds
         self._limit = limit
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, _Verdict] = OrderedDict()
+        self._kept: OrderedDict[bytes, _Verdict] = OrderedDict()
 
     def authorize(self, user: User, action: Action) -> None:
         """Return if the user may; raises Forbidden, and Unavailable where nobody could be asked."""
         if MASTERS in user.groups or action.is_open:
             return
         review = _review(user, action)
-        key = json.dumps(review, sort_keys=True)
+        key = hashlib.sha256(json.dumps(review, sort_keys=True).encode()).digest()  # a user may have a thousand groups
         verdict = self._remembered(key) or self._asked(review, key)
         if not verdict.allowed:
             raise action.denied_to(user.name, verdict.reason)
 
-    def _remembered(self, key: str) -> _Verdict | None:
+    def _remembered(self, key: bytes) -> _Verdict | None:
         with self._lock:
             found = self._kept.get(key)
             return found if found and self._clock() < found.until else None
 
-    def _asked(self, review: dict[str, Any], key: str) -> _Verdict:
+    def _asked(self, review: dict[str, Any], key: bytes) -> _Verdict:
         asked = self._clock()
         call = Call("POST", _REVIEW, body=review, step="review")
         try:

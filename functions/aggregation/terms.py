@@ -16,8 +16,8 @@ from functions.webapp.errors import ApiError, Forbidden, NotFound
 from functions.webapp.resources import Resource, meta_text
 
 _CONFIG_MAP = Resource("", "v1", "ConfigMap", "configmaps")
-_WATCH_SECONDS = 300
-_SLACK_SECONDS = 30
+_WATCH_SECONDS = 120
+_SLACK_SECONDS = 15
 _PAUSE_SECONDS = 1.0
 _ERROR_PAUSE_SECONDS = 5.0
 
@@ -78,7 +78,7 @@ class Terms:
             try:
                 self._watch(api)
                 pause = _PAUSE_SECONDS
-            except ApiError as error:
+            except Exception as error:  # noqa: BLE001 - whatever it was: without this thread no change would ever count
                 pause = _ERROR_PAUSE_SECONDS
                 if not self._over.is_set():
                     _log.warning("the front proxy's terms cannot be watched, the last ones hold", exc_info=error)

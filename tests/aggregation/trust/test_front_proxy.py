@@ -83,6 +83,11 @@ def test_field_of_another_spelling_is_not_the_same_field(server, front_proxy):
     assert (status, body["reason"]) == (403, "Forbidden")
 
 
+def test_fields_that_gunicorn_obeys_change_no_path(server, front_proxy):
+    root = [*ROOT, ("SCRIPT_NAME", "/apis"), ("PATH_INFO", "/healthz")]
+    assert server.direct(root, front_proxy)[1]["metadata"]["name"] == "me"
+
+
 def test_name_of_the_kept_fields_cannot_be_sent(server, front_proxy):
     forged = json.dumps([["X-REMOTE-USER", "root"], ["X-REMOTE-GROUP", "system:masters"]])
     with server.connect(front_proxy) as connection:

@@ -4,7 +4,9 @@ import hashlib
 import json
 import shutil
 import ssl
+import sys
 import threading
+from functools import partial
 
 import pytest
 import urllib3
@@ -14,6 +16,7 @@ from functions.dev.certificates import CertificateAuthority
 from functions.dev.controlplane import ControlPlane
 from functions.dev.processes import ProcessGroup
 from functions.webapp.resources import SYSTEM_NAMESPACE
+from tests.aggregation.trust.intermediate import chain
 from tests.aggregation.trust.rig import CONFIG_MAP, ME, Server, ask
 from tests.cluster.admin import Admin, until
 
@@ -123,3 +126,23 @@ def test_authority_is_replaced_without_a_failed_request_and_the_old_one_is_refus
         assert server.direct(ROOT, issued)[0] == 200
         load.go_on()
     assert load.failures == []
+
+
+def test_intermediates_are_followed_where_python_tells_of_them_and_may_always_stand_in_the_bundle(
+    rotating, server, tmp_path
+):
+    admin = Admin(rotating.kubeconfig)
+    root, middle, pair = chain(tmp_path, "front-proxy-client")
+    before = admin.get(CONFIG_MAP, NAMESPACE, NAME)["data"]["requestheader-client-ca-file"]
+    for bundle, status in ((root, 200 if sys.version_info >= (3, 13) else 401), (middle, 200), ("", None)):
+        told = {"requestheader-client-ca-file": before + bundle}
+        admin.merge(CONFIG_MAP, NAMESPACE, NAME, {"data": told})
+        until(partial(answers, server, pair, status))
+
+
+def answers(server, pair, status):
+    """Whether that is the answer; None where the handshake fails."""
+    try:
+        return server.direct(ROOT, pair)[0] == status
+    except OSError:
+        return status is None
