@@ -19,6 +19,7 @@ class Trust:
     """
 
     def __init__(self, ca_certs: str, bundles: Path) -> None:
+        """Raises SettingsError for what is no certificate."""
         self._ca_certs, self._bundles = ca_certs, bundles
         self._lock = threading.Lock()
         self._seen = self._files()
@@ -32,7 +33,7 @@ class Trust:
                 self._seen = seen
                 try:
                     self._context = self._load(seen)
-                except OSError as error:  # ssl.SSLError is one
+                except SettingsError as error:
                     fields = {"error": str(error), "folder": str(self._bundles)}
                     _log.warning(
                         "the new trust bundles cannot be used, the last good ones stay", extra={"fields": fields}
@@ -53,11 +54,13 @@ class Trust:
     def _load(self, bundles: dict[Path, tuple[int, int, int]]) -> ssl.SSLContext:
         context = ssl.create_default_context()
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as `functions.runtime.credentials.context`, and as Knative
-        if self._ca_certs:
-            try:
+        where = "K_CA_CERTS"
+        try:
+            if self._ca_certs:
                 context.load_verify_locations(cadata=self._ca_certs)
-            except (ssl.SSLError, ValueError) as error:
-                raise SettingsError(f"K_CA_CERTS: {error}; it must hold certificates in PEM") from None
-        for bundle in bundles:
-            context.load_verify_locations(cafile=bundle)
+            for bundle in bundles:
+                where = str(bundle)
+                context.load_verify_locations(cafile=bundle)
+        except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+            raise SettingsError(f"{where}: {error}; it must hold certificates in PEM") from None
         return context

@@ -104,6 +104,8 @@ class Workbench:
                 raise ProcessError(f"{part} ended with code {process.returncode}; its last words:\n{process.tail()}")
 
     def _keep(self, event: CloudEvent, _: Answer) -> None:
+        if self._file.closed:  # everything ends; what is still under way is not kept
+            return
         line = recording.line(event)
         self._file.write(line)
         if not self.first_event.exists():

@@ -17,8 +17,10 @@ from event_bridge.answer import Verdict
 from event_bridge.backlog import Delivery, News
 from event_bridge.publish import Publisher
 from event_bridge.sink import NotAllowedError, Sink
+from event_bridge.trust import Trust
 from functions.dev.certificates import CertificateAuthority
 from functions.runtime.names import Attr, LinkKind
+from functions.runtime.settings import SettingsError
 from tests.bridge_parts import change
 from tests.cluster.bridge.scripted_sink import Reply, ScriptedSink, scripted_sink
 
@@ -227,3 +229,11 @@ def test_trust_follows_the_mounted_bundles_from_the_next_connection_on(
         mounted.unlink()
         publishing.sink.rest()
         assert publishing.send(delivery()).label == "tls"
+
+
+def test_what_is_no_certificate_is_named_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="K_CA_CERTS: .*certificates in PEM"):
+        Trust("no certificate", tmp_path)
+    (tmp_path / "ca.pem").write_text("no certificate")
+    with pytest.raises(SettingsError, match=r"ca\.pem: .*certificates in PEM"):
+        Trust("", tmp_path)

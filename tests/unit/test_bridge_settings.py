@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from event_bridge.settings import load
@@ -32,6 +34,22 @@ def test_kinds_group_and_namespaces_are_configuration() -> None:
     assert (found.namespaces, found.lease) == (("a", "b"), None)
 
 
+def test_a_history_has_bounds_and_a_token_of_its_own() -> None:
+    sink = {"BRIDGE_HISTORY_SINK": "https://recorder", "BRIDGE_OIDC_TOKEN": "/token", "K_CA_CERTS": "PEM"}
+    found = load(sink).history
+    assert found is not None
+    assert (found.destination.url, found.destination.token, found.destination.ca_certs) == (
+        *("https://recorder", None, "PEM"),
+    )
+    assert (found.most_events, found.most_bytes) == (5000, 8 << 20)
+    own = load({**sink, "BRIDGE_HISTORY_TOKEN": "/own", "BRIDGE_HISTORY_EVENTS": "9"}).history
+    assert own is not None
+    assert (own.destination.token, own.most_events) == (Path("/own"), 9)
+    assert load({"BRIDGE_HISTORY_EVENTS": "9"}).history is None
+    with pytest.raises(SettingsError, match="BRIDGE_HISTORY_EVENTS"):
+        load({**sink, "BRIDGE_HISTORY_EVENTS": "0"})
+
+
 def test_overrides_become_header_values() -> None:
     assert load({"K_CE_OVERRIDES": '{"extensions":{"team":"größe 1"}}'}).extensions == {"team": "gr%C3%B6%C3%9Fe%201"}
 
@@ -57,6 +75,7 @@ def test_overrides_may_be_empty(text: str) -> None:
         ("BRIDGE_IDLE_SECONDS", "nan", "seconds"),
         ("BRIDGE_LEASE", "maybe", "true or false"),
         ("BRIDGE_HEALTH_PORT", "70000", "whole number"),
+        ("BRIDGE_HISTORY_SINK", "webapp-history-recorder", "http or https URL"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_by_name(name: str, value: str, told: str) -> None:
