@@ -232,7 +232,7 @@ def test_trust_follows_the_mounted_bundles_from_the_next_connection_on(
 
 
 def test_what_is_no_certificate_is_named_at_the_start(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="K_CA_CERTS: .*certificates in PEM"):
+    with pytest.raises(SettingsError, match=r"K_CA_CERTS: .*certificates in PEM"):
         Trust("no certificate", tmp_path)
     (tmp_path / "ca.pem").write_text("no certificate")
     with pytest.raises(SettingsError, match=r"ca\.pem: .*certificates in PEM"):
