@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -44,19 +45,27 @@ class AggregatedApi:
         shutil.copyfile(pair.key, self.folder / "tls.key")
         shutil.copyfile(pair.certificate, self.folder / "tls.crt")
         self.plane.apply(_roles(self.service, self.resource))
-        for _ in range(self._replicas):
-            self.start()
+        self.start(self._replicas)
         self.register()
         return self
 
     def __exit__(self, *_):
         self.plane.kubectl("delete", f"apiservice/{self.registration}")
-        for port in list(self.processes):
-            self.stop(port)
+        self.stop(*self.processes)
         self.balancer.__exit__()
 
-    def start(self, **environ):
-        """One more replica; returns its port once it is ready."""
+    def start(self, count=1):
+        """More replicas, started at once; returns their ports when they are ready."""
+        begun = [self._begin() for _ in range(count)]
+        for port, (process, health) in begun:
+            process.wait_until(lambda health=health: ready(health), START_SECONDS)
+            self.processes[port] = process
+            self.backends[port] = health
+        for port, (process, _) in begun:
+            process.wait_until(lambda port=port: port in self.balancer._ready)
+        return [port for port, _ in begun]
+
+    def _begin(self):
         port, health = free_port(), free_port()
         account = self.plane.service_account_kubeconfig(SYSTEM_NAMESPACE, self.service)
         env = {
@@ -68,26 +77,25 @@ class AggregatedApi:
             "TLS_KEY_FILE": str(self.folder / "tls.key"),
             "DRAIN_SECONDS": "1",
             **self._environ,
-            **environ,
         }
         command = [sys.executable, "-m", self._module]
-        process = self.group.start(f"{self.service}-{next(self._numbers)}", command, env)
-        process.wait_until(lambda: ready(health), START_SECONDS)
-        self.processes[port] = process
-        self.backends[port] = health
-        process.wait_until(lambda: port in self.balancer._ready)
-        return port
+        return port, (self.group.start(f"{self.service}-{next(self._numbers)}", command, env), health)
 
-    def stop(self, port, grace=15.0):
-        """SIGTERM, and the end of the process."""
-        self.processes.pop(port).stop(grace)
-        self.backends.pop(port)
+    def stop(self, *ports, grace=15.0):
+        """SIGTERM to all at once, and the end of these processes."""
+        stopping = [self.processes.pop(port) for port in ports]
+        for process in stopping:
+            process.signal(signal.SIGTERM)
+        for process in stopping:
+            process.stop(grace)
+        for port in ports:
+            self.backends.pop(port)
 
     def restart(self):
-        """All replicas, one after the other, a new one first."""
-        for port in list(self.processes):
-            self.start()
-            self.stop(port)
+        """All replicas; new ones are ready first."""
+        old = list(self.processes)
+        self.start(len(old))
+        self.stop(*old)
 
     def register(self):
         """Service and APIService; returns once kubectl's discovery knows the resource."""

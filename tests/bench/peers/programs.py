@@ -32,12 +32,12 @@ _ADAPTER = Part(
 
 def go_twin() -> Path:
     """The controller-runtime twin."""
-    return _built(_GO_TWIN) / "controller-runtime"
+    return built(_GO_TWIN, SOURCES / "controller-runtime") / "controller-runtime"
 
 
 def adapter() -> Path:
     """The receive adapter of Knative's ApiServerSource."""
-    return _built(_ADAPTER) / "apiserver_receive_adapter"
+    return built(_ADAPTER, SOURCES / "apiserversource") / "apiserver_receive_adapter"
 
 
 def kopf() -> Path:
@@ -66,8 +66,8 @@ def _cache() -> Path:
     return Toolchain.from_environment().cache.with_name("peers")
 
 
-def _built(part: Part) -> Path:
-    source = SOURCES / part.name
+def built(part: Part, source: Path) -> Path:
+    """The folder with the programs of a Go module, which is built there once for what its files say."""
     folder = _cache() / part.name / _digest(*sorted(path for path in source.rglob("*") if path.is_file()))
     if not folder.is_dir():
         build.build(part, source, folder)

@@ -17,8 +17,8 @@ class Follower:
         self._http = urllib3.PoolManager(**plane._http.connection_pool_kw, maxsize=2)
         self._over = threading.Event()
         self._response = None
-        self.seen = Counter()
-        self.types = Counter()
+        self.seen: Counter[str] = Counter()
+        self.types: Counter[str] = Counter()
         self.watches = self.lists = 0
         self.version = ""
         self.following = threading.Event()

@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 import yaml
@@ -11,7 +12,7 @@ from functions.webapp.finished import Fault
 from functions.webapp.outcome import Outcome
 from tests.history.runs import row
 
-RUNS = (
+RUNS: tuple[dict[str, Any], ...] = (
     {"webapp": "shop", "outcome": Outcome.CREATED},
     {"webapp": "shop", "outcome": Outcome.UNCHANGED, "plan": ()},
     {"webapp": "blog", "outcome": Outcome.FAILED, "fault": Fault("conflicts_exhausted", "five times")},
