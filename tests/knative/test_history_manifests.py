@@ -6,7 +6,9 @@ import pytest
 import yaml
 
 from functions.dev.manifestlint import complaints
+from functions.dev.manifestlint.chain import DRAIN_SECONDS, GRACEFUL_SECONDS
 from functions.history.record import DEFAULT_GROUP, VERSION
+from functions.history.recorder.settings import Settings
 from functions.webapp import finished
 from functions.webapp.resources import DEFAULT_GROUP as WEBAPP_GROUP
 from functions.webapp.resources import SYSTEM_NAMESPACE
@@ -114,6 +116,21 @@ def test_both_parts_have_the_same_database_and_password(knative):
         mounts = {each["mountPath"]: each["name"] for each in container["volumeMounts"]}
         secrets = {each["name"]: each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each}
         assert secrets[mounts["/etc/webapp/database"]] == "webapp-history-database"
+
+
+def test_each_limit_outlives_the_one_inside_it(knative, tmp_path):
+    found = manifests(knative, HISTORY)
+    pod = one(found, "Service", RECORDER)["spec"]["template"]["spec"]
+    environment = {each["name"]: each["value"] for each in pod["containers"][0]["env"]} | one(found, "ConfigMap")[
+        "data"
+    ]
+    password = tmp_path / "password"
+    password.write_text("word")
+    settings = Settings.load({**environment, "HISTORY_DATABASE_PASSWORD_FILE": str(password)})
+    trigger = one(manifests(knative, HISTORY / "broker"), "Trigger")["spec"]["delivery"]
+    assert settings.queue == pod["containerConcurrency"]
+    assert settings.patience < float(trigger["timeout"].removeprefix("PT").removesuffix("S"))
+    assert settings.patience < GRACEFUL_SECONDS < pod["timeoutSeconds"] - DRAIN_SECONDS
 
 
 def test_cert_manager_variant_differs_by_certificates_alone(knative):

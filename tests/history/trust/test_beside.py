@@ -1,14 +1,18 @@
-"""The history's API group stands beside that of the WebApps, which a CRD serves, and takes nothing from it."""
+"""The history's API beside that of the WebApps, which a CRD serves, and before users of the roles they hold already."""
 
 import json
+import socket
+import ssl
 
 import pytest
 import yaml
 
-from functions.dev.processes import ProcessGroup
+from functions.dev.cluster import KubectlError
+from functions.dev.processes import LOOPBACK, ProcessGroup
+from tests.aggregation.trust.rig import ask
 from tests.builders import webapp
 from tests.cluster.admin import WEBAPP
-from tests.history.trust.rig import REGISTRATION, SHIPPED, History
+from tests.history.trust.rig import ALL, RECONCILES, REGISTRATION, SHIPPED, History
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +49,44 @@ def test_users_of_the_built_in_roles_may_read_reconciles_where_they_are_users(hi
         plane.kubectl("get", "reconciles", "-n", "default", f"--as={role}")
 
 
+def test_forged_headers_on_a_direct_call_are_refused_also_with_a_users_certificate(history, plane, tmp_path):
+    forged = [("X-Remote-User", "root"), ("X-Remote-Group", "system:masters")]
+    mallory = plane.authorities.users.issue("front-proxy-client", ["system:masters"], folder=tmp_path)
+    for port in history.backends:
+        for certificate in (None, mallory):
+            for path in (ALL, "/apis", "/healthz", RECONCILES.root):
+                assert direct(history, port, path, forged, certificate) == (401, "Unauthorized")
+
+
+def test_service_account_of_one_namespace_is_refused_elsewhere(history, plane):
+    plane.kubectl("-n", "default", "create", "serviceaccount", "reader")
+    reader = ("-n", "default", "create", "rolebinding", "reader", "--clusterrole=view")
+    plane.kubectl(*reader, "--serviceaccount=default:reader")
+    account = plane.service_account_kubeconfig("default", "reader")
+    plane.kubectl("get", "rec", "-n", "default", kubeconfig=account)
+    refusal = (
+        r'reconciles.history.platform.example.com is forbidden: User "system:serviceaccount:default:reader" cannot'
+    )
+    with pytest.raises(KubectlError, match=refusal):
+        plane.kubectl("get", "rec", "-n", "kube-system", kubeconfig=account)
+    with pytest.raises(KubectlError, match=refusal):
+        plane.kubectl("get", "rec", "-A", kubeconfig=account)
+
+
+def direct(history, port, path, headers, certificate):
+    """Status and reason of a call that does not come through kube-apiserver."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if certificate:
+        context.load_cert_chain(certificate.certificate, certificate.key)
+    with socket.create_connection((LOOPBACK, port), 10) as plain, context.wrap_socket(plain) as secure:
+        status, body = ask(secure, headers, path)
+    return status, body["reason"]
+
+
 def told(plane, *args):
     """`kubectl auth can-i` exits with 1 for no."""
     try:
         return plane.kubectl(*args).strip()
-    except Exception as refusal:  # noqa: BLE001
+    except KubectlError as refusal:
         return str(refusal).rsplit(maxsplit=1)[-1]
