@@ -128,10 +128,8 @@ class _Parser:
         return Requirement(key, Operator(operator[:1].replace("!", "!=")), (_value(key, value),))
 
     def _set(self) -> Iterator[str]:
-        """The values in parentheses; none between two commas is an empty one."""
+        """The values in parentheses; where there is none it is an empty one."""
         self._expect("(")
-        if self._next == ")":
-            raise SelectorError("`in` and `notin` need at least one value between the parentheses")
         while True:
             yield "" if self._next in {",", ")"} else self._word("a value")
             if self._expect(",", ")") == ")":
