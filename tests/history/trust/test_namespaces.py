@@ -7,6 +7,10 @@ import itertools
 import threading
 from functools import partial
 
+import pytest
+
+from functions.dev.cluster import KubectlError
+from functions.dev.processes import LOOPBACK, free_port
 from tests.cluster.admin import NAMESPACE, until
 from tests.history.trust.rig import History
 
@@ -82,3 +86,12 @@ def test_deletion_never_stalls_while_two_replicas_are_rolled(plane, admin, group
         deletions.go_on()
         assert history.available() == before
     assert (deletions.failed, before[0]) == ([], "True")
+
+
+def test_registration_and_deletions_ask_nothing_of_a_database_that_was_never_there(plane, admin, group):
+    away = f"postgresql://history@{LOOPBACK}:{free_port()}/history"
+    with History(plane, group, replicas=1, HISTORY_DATABASE_URL=away) as history:
+        with pytest.raises(KubectlError, match=r"ServiceUnavailable.*the database of the history is away"):
+            plane.kubectl("get", "reconciles", "-A")
+        admin.wait_gone(NAMESPACE, "", doomed(admin))
+        assert history.available()[0] == "True"
