@@ -95,6 +95,9 @@ def dev(
         bench = stack.enter_context(
             Workbench(where, group, record and writable(record, "--record"), tracing.settings if tracing else None)
         )
+        if bench.history is None:
+            why = "that cluster cannot call a server here" if kubeconfig else "install webapp-operator[cli,history]"
+            typer.echo(f"no history: {why}", err=True)
         _welcome(bench, tracing)
         pointed = False
 
