@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
@@ -108,14 +109,20 @@ class Store:
 
         What goes stays as a tombstone for `linger`; then it is removed for good, and the horizon moves.
         """
-        total = Pruned()
-        for part in pruning.parts(runs, age, now, linger):
-            done = pruning.MOST
-            while done == pruning.MOST:
-                with self._writing() as connection:
-                    done = part.carry_out(connection, self._dialect) if self._dialect.is_alone(connection) else 0
-                total = total.plus(part, done)
-        return total
+        with self._reading() as connection:
+            doomed = pruning.surplus(connection, runs, now - age)
+        deleted = removed = 0
+        for start in range(0, len(doomed), pruning.MOST):
+            part = doomed[start : start + pruning.MOST]
+            deleted += self._alone(partial(pruning.bury, uids=part, now=now))
+        while done := self._alone(partial(pruning.remove, before=now - linger)):
+            removed += done
+        return Pruned(deleted, removed)
+
+    def _alone(self, tidy: Callable[[Connection, Dialect], int]) -> int:
+        """What it did in a transaction of its own; nothing where another process is at it."""
+        with self._writing() as connection:
+            return tidy(connection, self._dialect) if self._dialect.is_alone(connection) else 0
 
     def _change(self, type_: ChangeType, version: int, row: Any) -> Change:
         return Change(type_, version, self._object(row, version))
