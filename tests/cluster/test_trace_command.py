@@ -109,7 +109,8 @@ def conflicted(cluster, operated, tmp_path_factory):
     stage.url = operated.url
     uid = stage.look()["metadata"]["uid"]
     seen, owned = stage.state()
-    sent = stage.look(DEPLOYMENT)["metadata"]["resourceVersion"]
+    children = {child["kind"]: child for child in map(json.loads, owned)}
+    sent = children[DEPLOYMENT.kind]["metadata"]["resourceVersion"]  # the Deployment itself may have moved on
     change = {"metadata": {"labels": {"app.kubernetes.io/managed-by": "somebody"}}}
     found = stage.admin.merge(DEPLOYMENT, operated.namespace, NAME, change)["metadata"]["resourceVersion"]
     spec = {**json.loads(seen or b"")["spec"], "image": "nginx:1.29"}
@@ -122,7 +123,7 @@ def conflicted(cluster, operated, tmp_path_factory):
         "data": {
             "webapp": {"namespace": operated.namespace, "name": NAME, "uid": uid},
             "reason": "watch",
-            "snapshot": {"webapp": stage.look(), "owned": [json.loads(each) for each in owned]},
+            "snapshot": {"webapp": stage.look(), "owned": list(children.values())},
         },
     }
     answer = stage.post(json.dumps(event).encode(), content_type="application/cloudevents+json")
