@@ -29,8 +29,12 @@ class Follower:
         assert self.following.wait(30)
         return self
 
-    def __exit__(self, *_):
+    def leave(self):
+        """Begin no other watch; the one that runs ends in time."""
         self._over.set()
+
+    def __exit__(self, *_):
+        self.leave()
         self._thread.join(15)
         self._http.clear()
 
