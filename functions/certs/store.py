@@ -6,13 +6,13 @@ The authority's key has a Secret of its own, which no Pod mounts. Every write is
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from functions.certs.authority import Pair
 from functions.certs.rotation import Authorities
 from functions.runtime.kube import Call, Sender, create, put, read
-from functions.webapp.errors import NotFound, WebAppError
+from functions.webapp.errors import Conflict, NotFound, WebAppError
 from functions.webapp.resources import MANAGER, RawObject, Resource, meta_text
 
 AUTHORITY = "webapp-ca"
@@ -23,6 +23,7 @@ WEBHOOKS = (
     Resource(*_REGISTRATION, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
 )
 API_SERVICE = Resource("apiregistration.k8s.io", "v1", "APIService", "apiservices")
+_ATTEMPTS = 5
 
 
 class UnreadableAuthority(WebAppError):
@@ -73,20 +74,34 @@ class Store:
     def trust(self, services: Iterable[str], bundle: bytes) -> list[str]:
         """Write the bundle into every reference to one of the Services where it differs; gives what was written."""
         wanted, text = set(services), base64.b64encode(bundle).decode()
-        written = []
-        for resource in (*WEBHOOKS, API_SERVICE):
-            for found in self._api.send(Call("GET", resource))["items"]:
-                patch = [
-                    {"op": "add", "path": f"{path}/caBundle", "value": text}
-                    for path, client in _clients(resource, found)
-                    if self._ours(client.get("service"), wanted) and client.get("caBundle") != text
-                ]
-                if patch:
-                    self._patch(resource, found, patch)
-                    written.append(f"{resource.kind} {meta_text(found, 'name')}")
-        return written
+        return [
+            f"{resource.kind} {meta_text(found, 'name')}"
+            for resource in (*WEBHOOKS, API_SERVICE)
+            for found in self._api.send(Call("GET", resource))["items"]
+            if self._trusting(resource, found, wanted, text)
+        ]
 
-    def _ours(self, service: object, wanted: set[str]) -> bool:
+    def _trusting(self, resource: Resource, found: RawObject, wanted: Collection[str], text: str) -> bool:
+        """Whether anything had to be written; what changed meanwhile, as by its status, is read and judged again."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            patch = [
+                {"op": "add", "path": f"{path}/caBundle", "value": text}
+                for path, client in _clients(resource, found)
+                if self._ours(client.get("service"), wanted) and client.get("caBundle") != text
+            ]
+            if not patch:
+                return False
+            try:
+                self._patch(resource, found, patch)
+            except Conflict:
+                if attempt == _ATTEMPTS:
+                    raise
+                found = self._api.send(Call("GET", resource, name=meta_text(found, "name")))
+            else:
+                return True
+        raise AssertionError("written or raised")
+
+    def _ours(self, service: object, wanted: Collection[str]) -> bool:
         return (
             isinstance(service, Mapping)
             and service.get("namespace") == self._namespace

@@ -9,6 +9,7 @@ from functions.certs.authority import Pair
 from functions.certs.command import Run
 from functions.certs.store import Store, UnreadableAuthority
 from functions.cli import main
+from functions.webapp.errors import Conflict
 from functions.webapp.resources import SYSTEM_NAMESPACE, Resource
 from tests.admission.rig import api
 
@@ -104,3 +105,33 @@ def test_command_without_a_cluster_says_what_to_set(tmp_path, capsys, monkeypatc
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
     assert main(["certs"]) != 0
     assert "KUBECONFIG" in json.dumps(capsys.readouterr().err)
+
+
+class Meddling:
+    """A way to the API server on which somebody else is quicker, so many times."""
+
+    def __init__(self, client, admin, times):
+        self._client, self._admin, self.left = client, admin, times
+
+    def send(self, call, *, timeout=10.0, attempt=1):
+        if call.method == "PATCH" and self.left:
+            self.left -= 1
+            note = {"metadata": {"annotations": {"meddled": str(self.left)}}}
+            self._admin.merge(CONFIGURATION, "", call.name, note)
+        return self._client.send(call, timeout=timeout, attempt=attempt)
+
+
+@pytest.mark.parametrize("times", [1, 4])
+def test_registration_that_changes_meanwhile_is_read_again(certifying, admin, plane, times):
+    meddling = Meddling(api(plane), admin, times)
+    store = Store(meddling, SYSTEM_NAMESPACE)
+    done = Run(store, SYSTEM_NAMESPACE, [SERVICE], settle=0).certify(rotate=True)
+    assert "caBundle written: ValidatingWebhookConfiguration certs" in done
+    assert bundles(admin) == [secret(admin, "webapp-ca")["ca.crt"], b""]
+    assert meddling.left == 0
+
+
+def test_registration_that_never_stands_still_is_given_up(certifying, admin, plane):
+    store = Store(Meddling(api(plane), admin, 5), SYSTEM_NAMESPACE)
+    with pytest.raises(Conflict):
+        Run(store, SYSTEM_NAMESPACE, [SERVICE], settle=0).certify(rotate=True)

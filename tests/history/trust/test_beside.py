@@ -11,7 +11,7 @@ from functions.dev.cluster import KubectlError
 from functions.dev.processes import LOOPBACK, ProcessGroup
 from tests.aggregation.trust.rig import ask
 from tests.builders import webapp
-from tests.cluster.admin import WEBAPP
+from tests.cluster.admin import WEBAPP, until
 from tests.history.trust.rig import ALL, RECONCILES, REGISTRATION, SHIPPED, History
 
 
@@ -28,7 +28,7 @@ def test_webapps_are_served_by_kube_apiserver_as_before(history, plane, admin):
     admin.create(WEBAPP, webapp(name="web", namespace="default"))
     assert plane.kubectl("get", "wa", "-n", "default", "-o", "name") == f"webapp.{WEBAPP.group}/web\n"
     assert "image" in plane.kubectl("explain", "webapp.spec")
-    assert "outcome" in plane.kubectl("explain", "reconcile.status")
+    until(lambda: "outcome" in told(plane, "explain", "reconcile.status"))  # its OpenAPI is fetched in the background
     admin.delete(WEBAPP, "default", "web")
 
 
@@ -85,7 +85,7 @@ def direct(history, port, path, headers, certificate):
 
 
 def told(plane, *args):
-    """`kubectl auth can-i` exits with 1 for no."""
+    """What kubectl prints, or the last word of its error; `kubectl auth can-i` exits with 1 for no."""
     try:
         return plane.kubectl(*args).strip()
     except KubectlError as refusal:
