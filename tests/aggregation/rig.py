@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import contextmanager
 
 from functions.dev.certificates import CertificateAuthority
 from functions.dev.processes import LOOPBACK, Process, free_port
@@ -115,6 +116,15 @@ class AggregatedApi:
         self.plane.apply([service, {**registration, "metadata": {"name": self.registration}, "spec": api}])
         self.plane.kubectl("wait", "--for=condition=Available", f"apiservice/{self.registration}", "--timeout=60s")
         until(lambda: self.resource.plural in self.plane.kubectl("api-resources", "-o", "name"))
+        until(lambda: f"apis/{self.resource.api_version}" in self.get("/openapi/v3")["paths"])
+
+    @contextmanager
+    def following(self, *args):
+        """`kubectl` with `args`, whose watch is the only one that runs; see Following."""
+        until(lambda: not self.metric("webapp_aggregation_watches"))
+        with Following(self.plane, *args) as found:
+            until(lambda: self.metric("webapp_aggregation_watches"))
+            yield found
 
     def get(self, path):
         """A GET through the aggregator, by kubectl."""

@@ -37,6 +37,7 @@ def told(events):
 
 def test_kubectl_shows_each_new_run_once_on_either_replica(plane, history, store, team):
     store.append(rows(3, namespace=team))
+    until(lambda: not history.metric("webapp_aggregation_watches"))
     with ExitStack() as stack:
         following = [
             stack.enter_context(Following(plane, "get", "rec", "-n", team, "-w", "--no-headers")) for _ in range(4)
@@ -59,8 +60,7 @@ def _watches(health):
 
 
 def test_a_watch_of_selected_runs_shows_no_others(plane, history, store, team):
-    with Following(plane, "get", "rec", "-n", team, "-w", "-l", "webapp in (shop)", "-o", "name") as following:
-        until(lambda: history.metric("webapp_aggregation_watches") >= 1)
+    with history.following("get", "rec", "-n", team, "-w", "-l", "webapp in (shop)", "-o", "name") as following:
         store.append([row(0, namespace=team, webapp="blog"), row(1, namespace=team, webapp="shop")])
         until(following.lines)
     assert [line.partition("/")[2] for line in following.lines()] == [row(1, namespace=team, webapp="shop").name]
@@ -86,8 +86,7 @@ def test_many_runs_of_many_writers_are_each_seen_once_through_restarts(plane, hi
 
 
 def test_kubectl_ends_its_watch_when_its_replica_drains(plane, history, store, team):
-    with Following(plane, "get", "rec", "-n", team, "-w") as following:
-        until(lambda: history.metric("webapp_aggregation_watches") >= 1)
+    with history.following("get", "rec", "-n", team, "-w") as following:
         (port,) = (port for port, health in history.backends.items() if _watches(health))
         history.start()
         history.stop(port)
