@@ -10,6 +10,7 @@ import secrets
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -24,6 +25,17 @@ from functions.dev.processes import LOOPBACK, ProcessError, ProcessGroup, free_p
 USER = "webapp"
 _INSTALLED = Path("/usr/lib/postgresql")
 _UNPRIVILEGED = 65534
+_GUARD = """
+import os, sys
+sys.stdin.read()
+for pid in sys.argv[1:]:
+    try:
+        os.kill(int(pid), 9)
+    except ProcessLookupError:
+        pass
+"""
+"""Ends frozen processes when this one is killed: stopped, and in sessions of their own, they would never hear of it."""
+
 _FAST = ("fsync=off", "full_page_writes=off", "shared_buffers=64MB", "autovacuum_naptime=10s")
 
 
@@ -38,6 +50,7 @@ class Postgres:
         self._options = options
         self._group = ProcessGroup(grace=1.0)
         self._frozen: list[int] = []
+        self._guards: list[subprocess.Popen[bytes]] = []
         self.password = secrets.token_urlsafe(12)
         self.port = 0
 
@@ -98,6 +111,8 @@ class Postgres:
     def freeze(self) -> None:
         """Nothing answers any more, and no connection is closed, until `thaw`."""
         self._frozen = signal_all(self._process.pid, signal.SIGSTOP)
+        command = [sys.executable, "-I", "-S", "-c", _GUARD, *map(str, self._frozen)]
+        self._guards.append(subprocess.Popen(command, stdin=subprocess.PIPE, process_group=0))
 
     def thaw(self) -> None:
         """Go on."""
@@ -105,6 +120,10 @@ class Postgres:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
         self._frozen = []
+        for guard in self._guards:
+            guard.kill()
+            guard.communicate()
+        self._guards = []
 
     def _make(self, word: Path) -> None:
         command = [self._initdb, "-D", str(self._home / "data"), "-U", USER, f"--pwfile={word}", "-A", "scram-sha-256"]
