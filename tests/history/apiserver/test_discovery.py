@@ -3,6 +3,7 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
 
@@ -66,9 +67,13 @@ def test_discovery_answers_beside_many_watches_while_rows_come_in(plane, history
         for each in writing:
             each.result()
         for follower in followers:
-            until(lambda follower=follower: len(follower.seen) == 410)
+            until(partial(_has_seen, follower, 410))
             assert set(follower.seen.values()) == {1}
             follower.leave()
+
+
+def _has_seen(follower, count):
+    return len(follower.seen) == count
 
 
 @pytest.fixture

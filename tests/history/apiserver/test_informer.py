@@ -7,6 +7,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from functions.aggregation.collection import Selection
@@ -61,9 +62,20 @@ class Informer:
 
     def ask(self):
         """Its cache and its counts now."""
-        self._process.stdin.write("\n")
-        self._process.stdin.flush()
-        return json.loads(self._process.stdout.readline())
+        asked, told = self._process.stdin, self._process.stdout
+        assert asked is not None
+        assert told is not None
+        asked.write("\n")
+        asked.flush()
+        return json.loads(told.readline())
+
+    def holds(self, count):
+        """Whether its cache has so many objects."""
+        return len(self.ask()["objects"]) == count
+
+    def agrees(self, objects):
+        """Whether its cache is what `objects` gives now."""
+        return self.ask()["objects"] == objects()
 
 
 def test_informers_end_with_the_rows_of_the_database(plane, history, store, team):
@@ -83,7 +95,7 @@ def test_informers_end_with_the_rows_of_the_database(plane, history, store, team
         for each in writing:
             each.result()
         for informer in informers:
-            until(lambda informer=informer: len(informer.ask()["objects"]) == COUNT + 700, 90)
+            until(partial(informer.holds, COUNT + 700), 90)
             found = informer.ask()
             assert found["objects"] == kept(store, team)
             assert (found["added"], found["updated"], found["deleted"]) == (COUNT + 700, 0, 0)
@@ -95,7 +107,7 @@ def test_informers_end_with_the_rows_of_the_database(plane, history, store, team
         _replace(store, team)
         for informer in informers:
             informer.wake()
-            until(lambda informer=informer: informer.ask()["objects"] == kept(store, team), 90)
+            until(partial(informer.agrees, partial(kept, store, team)), 90)
             assert informer.ask()["deleted"] == 700
             assert "list again" in informer.log()
 
