@@ -55,5 +55,7 @@ def _shortfall(connection: Connection, dialect: Dialect) -> int:
 
 
 def _newest(connection: Connection) -> int:
-    newest = select(func.max(reconciles.c.version), func.max(reconciles.c.deleted_version))
-    return max((version for version in connection.execute(newest).one() if version is not None), default=0)
+    newest = [
+        select(func.max(column)).scalar_subquery() for column in (reconciles.c.version, reconciles.c.deleted_version)
+    ]
+    return max((version for version in connection.execute(select(*newest)).one() if version is not None), default=0)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import tempfile
@@ -134,6 +135,8 @@ def main(
     database: Annotated[list[str] | None, typer.Option(help="sqlite, postgresql; both unless given.")] = None,
 ) -> None:
     """Print how long the store takes for everything that is asked of it."""
+    gc.collect()
+    gc.freeze()  # as every function does before it serves
     for kind in database or ["sqlite", "postgresql"]:
         with stores(kind) as (_, store):
             spent = fill(store, rows)
