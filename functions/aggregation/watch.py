@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 
 from functions.aggregation.collection import ChangeType, Collection, Object, Page
 from functions.aggregation.feed import BATCH, Feed
@@ -39,18 +40,21 @@ class Watch:
     _heads: bool = field(default=True, init=False)
 
     def lines(self) -> Iterator[bytes]:
-        """Pieces of the answer, each of whole lines. What can go wrong at once is raised by this call."""
+        """Pieces of the answer, each of whole lines; the first is empty, with which gunicorn sends the header.
+
+        What can go wrong at once is raised by this call.
+        """
         version = self.query.version
         if self.query.initial:
             page = self.collection.list(self.query.selection, BATCH)
             if page.version < version:
                 raise too_large(version)
-            return self._all(page)
+            return chain((b"",), self._all(page))
         if not version:
             version = self.collection.version()
         elif not self.feed.reaches(version, _COMING_SECONDS):
             raise too_large(version)
-        return self._changes(version)
+        return chain((b"",), self._changes(version))
 
     def _all(self, page: Page) -> Iterator[bytes]:
         try:

@@ -219,6 +219,8 @@ def test_nothing_is_asked_while_nobody_watches(shelf):
     count = len(shelf.asked)
     shelf.add("emma")
     with feed.watched():
+        until(lambda: feed._head == 2)
+        assert not feed._ring  # what came meanwhile is not read for nobody
         lines = watching(shelf, feed, resourceVersion=1)
         assert events(lines, 1) == [("ADDED", "emma")]
     assert len(shelf.asked) > count

@@ -59,6 +59,13 @@ def _watches(health):
     return sum(float(line.split()[1]) for line in lines if line.startswith("webapp_aggregation_watches "))
 
 
+def test_a_watch_is_answered_before_anything_happens(plane, history, store, team):
+    path = f"{RECONCILES.path(team)}?watch=1&timeoutSeconds=600&resourceVersion={store.version()}"
+    answer = plane._http.request("GET", plane.server + path, preload_content=False, timeout=20, retries=False)
+    assert answer.status == 200
+    answer.close()
+
+
 def test_a_watch_of_selected_runs_shows_no_others(plane, history, store, team):
     with history.following("get", "rec", "-n", team, "-w", "-l", "webapp in (shop)", "-o", "name") as following:
         store.append([row(0, namespace=team, webapp="blog"), row(1, namespace=team, webapp="shop")])
