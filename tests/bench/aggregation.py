@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
@@ -107,13 +107,14 @@ class Watching:
 
     def _read(self, answer: Any) -> None:
         rest = b""
-        for piece in answer.stream(65536, decode_content=True):
-            *lines, rest = (rest + piece).split(b"\n")
-            now = time.perf_counter()
-            for line in lines:
-                name = json.loads(line)["object"]["metadata"]["name"]
-                with self._lock:
-                    self._seen.setdefault(name, []).append(now)
+        with suppress(urllib3.exceptions.ProtocolError):  # it is cut at the end
+            for piece in answer.stream(65536, decode_content=True):
+                *lines, rest = (rest + piece).split(b"\n")
+                now = time.perf_counter()
+                for line in lines:
+                    name = json.loads(line)["object"]["metadata"]["name"]
+                    with self._lock:
+                        self._seen.setdefault(name, []).append(now)
 
     def change(self) -> None:
         """Add one after the other, and wait until every watch has seen all."""
@@ -142,11 +143,12 @@ def reconciles(plane: ControlPlane, store: Store) -> Side:
 def config_maps(plane: ControlPlane, rows: int) -> Side:
     """As many objects of the same size in etcd."""
     size = len(next(records(1)).body)
+    http = urllib3.PoolManager(**plane._http.connection_pool_kw, maxsize=_WRITERS)
 
     def add(number: int) -> str:
         name, namespace = f"run-{number}", f"team-{number % NAMESPACES}"
         body = {"metadata": {"name": name, "labels": {"outcome": "NoChange"}}, "data": {"body": "x" * size}}
-        plane._http.request("POST", plane.server + CONFIG_MAPS.path(namespace), json=body)
+        http.request("POST", plane.server + CONFIG_MAPS.path(namespace), json=body)
         return name
 
     for number in range(NAMESPACES):
