@@ -33,7 +33,7 @@ def database(request, tmp_path_factory):
 @pytest.fixture(scope="session")
 def store(database):
     """What the recorder writes by."""
-    opened = open_store(database)
+    opened = open_store(database, HISTORY_STATEMENT_SECONDS="60")  # so much is written at once that some of it waits
     yield opened
     opened.close()
 
