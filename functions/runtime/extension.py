@@ -38,6 +38,7 @@ def serve(
     """
     registry = CollectorRegistry()
     certificate = Certificate(profile)
+    certificate.context()  # a good pair to fall back on, before anybody may be replacing it
 
     def health(worker: DrainingWorker) -> None:
         HealthServer(profile.health_port, lambda: worker.why_not_ready() or ready(), registry)

@@ -97,9 +97,10 @@ def test_replaced_certificate_serves_the_next_connection(start):
 
 def test_half_written_pair_leaves_the_old_certificate_in_place(start):
     server = start()
-    before, pair = serial(server), server.authority.issue("second", hosts=[HOST])
-    shutil.copyfile(pair.certificate, server.folder / "tls.crt")
-    assert serial(server) == before
+    pair = server.authority.issue("second", hosts=[HOST])
+    shutil.copyfile(pair.certificate, server.folder / "tls.crt")  # before anybody has connected
+    before = serial(server)
+    assert before == serial(server)
     shutil.copyfile(pair.key, server.folder / "tls.key")
     assert serial(server) != before
     assert "cannot be used" in server.process.log.read_text()
