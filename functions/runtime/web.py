@@ -17,6 +17,10 @@ from functions.runtime.names import Attr, LinkKind
 from functions.webapp.contract import PROBLEM
 from functions.webapp.errors import ApiError, TryAgain, WebAppError
 
+REFUSAL_BYTES = 768
+"""A refusal is never longer: base64 of more does not fit into the 1024 bytes that Knative's dispatcher has for
+`knativeerrordata`, and it panics (eventing 1.23 `pkg/kncloudevents/event_dispatcher.go`), with all that it holds."""
+
 _DETAIL_BYTES, _FIELD_BYTES = 480, 60
 UNFORESEEN_TYPE, UNFORESEEN = "internal_error", "an unexpected error, told in the logs"
 

@@ -39,11 +39,7 @@ PROBLEM_FINISHED = "finished"
 """Member of a refusal: the finished event (see `finished`) of a run that failed, for who preferred it."""
 
 PREFER_FINISHED = "finished"
-"""Preference of a sender that wants it. A broker's `reply` alone must not bring it: see REFUSAL_BYTES."""
-
-REFUSAL_BYTES = 768
-"""A refusal is never longer: base64 of more does not fit into the 1024 bytes that Knative's dispatcher has for
-`knativeerrordata`, and it panics (eventing 1.23 `pkg/kncloudevents/event_dispatcher.go`), with all that it holds."""
+"""Preference of a sender that wants it; a broker, which prefers a `reply` alone, would not survive so long a body."""
 
 ANSWER_WROTE = "webapp-wrote"
 """Answer header: `<uid>/<resourceVersion>` of each write of this run, by spaces; their echoes need no event."""

@@ -6,7 +6,8 @@ from cloudevents.core.v1.event import CloudEvent
 
 from functions.dev import kubeconfig
 from functions.dev.processes import LOOPBACK, free_port
-from functions.webapp import contract, envelope, finished
+from functions.runtime import web
+from functions.webapp import envelope, finished
 from functions.webapp.contract import Change
 from functions.webapp.resources import DEPLOYMENT, SERVICE
 from tests.builders import hosted, webapp
@@ -122,7 +123,7 @@ def test_a_run_that_fails_tells_its_end_in_the_problem_to_who_prefers_that(clust
         assert (told.get_type(), run.trace_id) == (finished.event_type(WEBAPP.group), refused.json["traceId"])
         brokered = sender.post(event, prefer="reply")
         assert "finished" not in brokered.json, "who did not ask gets none"
-        assert len(brokered.body) <= contract.REFUSAL_BYTES
+        assert len(brokered.body) <= web.REFUSAL_BYTES
         asked = "reply, finished"
         assert "finished" not in sender.post(event, "/?dryRun=All", prefer=asked).json, "a rehearsal is no run"
         assert "finished" not in sender.post({**event, "type": "x"}, prefer=asked).json, "nothing ran"
