@@ -4,7 +4,6 @@ import base64
 import os
 import re
 import sys
-import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from tests.admission.balancer import ready
 from tests.cluster.admin import NAMESPACE, Admin
 from tests.history.runs import HISTORY, row
 from tests.knative.kustomize import FOLDER
+from tests.meanwhile import Meanwhile
 
 ROOT = FOLDER.parent
 PAGE = ROOT / "docs" / "history.md"
@@ -31,37 +31,35 @@ SECRET = Resource("", "v1", "Secret", "secrets")
 SERVICE = Resource("", "v1", "Service", "services")
 
 
-class Node:
+class Node(Meanwhile):
     """What the fake node lacks: it runs the server once its certificate is there, and leads the Service to it."""
+
+    pause = 0.1
 
     def __init__(self, cluster, admin, database):
         self._cluster, self._admin, self._database = cluster, admin, database
-        self._group, self._over = ProcessGroup(grace=1), threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._group = ProcessGroup(grace=1)
         self._port, self._health = free_port(), free_port()
         self.process = None
         self.states: list[str] = []
 
     def __enter__(self):
         self._group.__enter__()
-        self._thread.start()
-        return self
+        return super().__enter__()
 
     def __exit__(self, *_):
-        self._over.set()
-        self._thread.join()
+        super().__exit__()
         self._group.__exit__()
 
-    def _run(self):
-        while not self._over.wait(0.1):
-            secret = self._admin.find(SECRET, SYSTEM_NAMESPACE, f"{SERVER}-tls")
-            if self.process is None and secret:
-                self._start(secret["data"])
-            self._lead(SERVICE, SYSTEM_NAMESPACE, SERVER)
-            registration = self._lead(API_SERVICE, "", REGISTRATION)
-            state = _available(registration)
-            if self.states[-1:] != [state]:
-                self.states.append(state)
+    def again(self):
+        secret = self._admin.find(SECRET, SYSTEM_NAMESPACE, f"{SERVER}-tls")
+        if self.process is None and secret:
+            self._start(secret["data"])
+        self._lead(SERVICE, SYSTEM_NAMESPACE, SERVER)
+        registration = self._lead(API_SERVICE, "", REGISTRATION)
+        state = _available(registration)
+        if self.states[-1:] != [state]:
+            self.states.append(state)
 
     def _start(self, data):
         for name in ("tls.crt", "tls.key"):

@@ -5,7 +5,6 @@ import json
 import shutil
 import ssl
 import sys
-import threading
 from functools import partial
 
 import pytest
@@ -19,6 +18,7 @@ from functions.webapp.resources import SYSTEM_NAMESPACE
 from tests.aggregation.trust.intermediate import chain
 from tests.aggregation.trust.rig import CONFIG_MAP, ME, Server, ask
 from tests.cluster.admin import Admin, until
+from tests.meanwhile import Meanwhile
 
 ROOT = [("X-Remote-User", "root"), ("X-Remote-Group", "system:masters")]
 
@@ -46,7 +46,7 @@ def server(rotating, group):
     return found
 
 
-class Load:
+class Load(Meanwhile):
     """Requests through kube-apiserver without a pause, on connections that stay open."""
 
     def __init__(self, plane):
@@ -55,26 +55,19 @@ class Load:
         self._http = urllib3.PoolManager(
             ca_certs=str(folder / "ca.crt"), cert_file=str(folder / "admin.crt"), key_file=str(folder / "admin.key")
         )
-        self._url, self._over = plane.server + ME, threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self):
-        self._thread.start()
-        return self
+        self._url = plane.server + ME
 
     def __exit__(self, *_):
-        self._over.set()
-        self._thread.join()
+        super().__exit__()
         self._http.clear()
 
-    def _run(self):
-        while not self._over.wait(0.01):
-            answer = self._http.request("GET", self._url, retries=False)
-            self.answered += 1
-            if answer.status == 200:
-                self.caller = json.loads(answer.data)["metadata"]["annotations"]["caller"]
-            else:
-                self.failures.append((answer.status, answer.data))
+    def again(self):
+        answer = self._http.request("GET", self._url, retries=False)
+        self.answered += 1
+        if answer.status == 200:
+            self.caller = json.loads(answer.data)["metadata"]["annotations"]["caller"]
+        else:
+            self.failures.append((answer.status, answer.data))
 
     def go_on(self):
         seen = self.answered

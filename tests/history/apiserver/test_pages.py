@@ -1,7 +1,6 @@
 """Long lists come in pages of one state, whatever is added meanwhile, and a page that is too late is told so."""
 
 import json
-import threading
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
@@ -10,6 +9,7 @@ import pytest
 from functions.dev.cluster import KubectlError
 from tests.history.apiserver.conftest import RECONCILES
 from tests.history.runs import rows
+from tests.meanwhile import Meanwhile
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -20,27 +20,18 @@ def append(store, records):
         store.append(records[start : start + 100])
 
 
-class Adding:
+class Adding(Meanwhile):
     """Runs that come in all the time, while the block runs."""
+
+    pause = 0.005
 
     def __init__(self, store, team):
         self._store, self._team = store, team
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._add)
         self.count = 0
 
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._over.set()
-        self._thread.join()
-
-    def _add(self):
-        while not self._over.wait(0.005):
-            self._store.append(rows(5, 100_000 + self.count, namespace=self._team, webapp="late"))
-            self.count += 5
+    def again(self):
+        self._store.append(rows(5, 100_000 + self.count, namespace=self._team, webapp="late"))
+        self.count += 5
 
 
 def pages(plane, team, limit=500, **parameters):

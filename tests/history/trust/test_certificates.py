@@ -1,39 +1,30 @@
 """The server's certificate and its authority are replaced under a load of requests: not one may fail."""
 
-import threading
-
 import pytest
 
 from functions.certs.rotation import Terms
 from functions.webapp.resources import SYSTEM_NAMESPACE, Resource
 from tests.cluster.admin import until
 from tests.history.trust.rig import ALL, SERVICE, History
+from tests.meanwhile import Meanwhile
 
 SECRET = Resource("", "v1", "Secret", "secrets")
 
 
-class Load:
+class Load(Meanwhile):
     """Lists of reconciles through kube-apiserver, without a pause."""
 
+    pause = 0.02
+
     def __init__(self, plane):
-        self._plane, self._over = plane, threading.Event()
+        self._plane = plane
         self.answered, self.failures = 0, []
-        self._thread = threading.Thread(target=self._run)
 
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._over.set()
-        self._thread.join()
-
-    def _run(self):
-        while not self._over.wait(0.02):
-            answer = self._plane._http.request("GET", f"{self._plane.server}{ALL}", timeout=10.0, retries=False)
-            self.answered += 1
-            if answer.status != 200:
-                self.failures.append((answer.status, answer.data))
+    def again(self):
+        answer = self._plane._http.request("GET", f"{self._plane.server}{ALL}", timeout=10.0, retries=False)
+        self.answered += 1
+        if answer.status != 200:
+            self.failures.append((answer.status, answer.data))
 
     def go_on(self):
         seen = self.answered

@@ -4,7 +4,6 @@ The first half is the control: if nothing stalled there, the second half would p
 """
 
 import itertools
-import threading
 from functools import partial
 
 import pytest
@@ -13,6 +12,7 @@ from functions.dev.cluster import KubectlError
 from functions.dev.processes import LOOPBACK, free_port
 from tests.cluster.admin import NAMESPACE, until
 from tests.history.trust.rig import History
+from tests.meanwhile import Meanwhile
 
 _numbers = itertools.count()
 FAILED = ("NamespaceDeletionDiscoveryFailure", "True")
@@ -45,27 +45,19 @@ def test_deletion_stalls_while_the_only_server_is_dead_and_completes_when_it_is_
         until(lambda: admin.find(NAMESPACE, "", name) is None, 90)
 
 
-class Deletions:
+class Deletions(Meanwhile):
     """Namespaces that come and go without a pause; `failed` are those whose deletion met a failing discovery."""
 
+    pause = 0.0
+
     def __init__(self, admin):
-        self._admin, self._over = admin, threading.Event()
+        self._admin = admin
         self.done, self.failed = 0, []
-        self._thread = threading.Thread(target=self._run)
 
-    def __enter__(self):
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self._over.set()
-        self._thread.join()
-
-    def _run(self):
-        while not self._over.is_set():
-            name = doomed(self._admin)
-            until(partial(self._gone, name), 60)
-            self.done += 1
+    def again(self):
+        name = doomed(self._admin)
+        until(partial(self._gone, name), 60)
+        self.done += 1
 
     def _gone(self, name):
         found = conditions(self._admin, name)
