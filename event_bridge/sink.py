@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import partial
-from typing import Any, Final
-from urllib.parse import urlsplit
-
-import urllib3
-from urllib3.connection import HTTPConnection, HTTPSConnection
+from typing import Final
+from urllib.parse import quote, urlsplit
 
 from event_bridge import answer
 from event_bridge.answer import Answer
 from event_bridge.settings import Destination
 from event_bridge.trust import Trust
+from functions.runtime.answers import HttpError
+from functions.runtime.connections import Connections, Patience, Request
 from functions.runtime.credentials import RotatingFile
 
 _DRAIN_BYTES: Final = 64 * 1024
@@ -30,80 +28,39 @@ class Sink:
     def __init__(self, to: Destination, *, allowed: Callable[[], bool]) -> None:
         self.url = to.url
         where = urlsplit(self.url)
-        self.host, self.port = where.hostname or "", where.port or (443 if where.scheme == "https" else 80)
-        self._target = (where.path or "/") + (f"?{where.query}" if where.query else "")
-        self._token = RotatingFile(to.token) if to.token and to.token.exists() else None
-        secure = where.scheme == "https"
-        tls: dict[str, Any] = {"trust": Trust(to.ca_certs, to.bundles)} if secure else {}
-        self._open = partial(
-            urllib3.connection_from_url,
-            f"{where.scheme}://{where.netloc.rpartition('@')[2]}",
-            maxsize=to.connections,
-            retries=False,
-            timeout=urllib3.Timeout(connect=to.connect_seconds, read=to.response_seconds),
-            allowed=allowed,
-            **tls,
+        self._target = _encoded(where.path or "/") + (f"?{_encoded(where.query)}" if where.query else "")
+        self._patience = Patience(to.connect_seconds, to.response_seconds)
+        self._allowed = allowed
+        self._connections = Connections(
+            self.url,
+            keep=to.connections,
+            headers={"accept": "*/*"},
+            tls=Trust(to.ca_certs, to.bundles).context if where.scheme == "https" else None,
+            ready=self._check,
         )
-        self._connection = _GuardedTls if secure else _Guarded
-        self._pool = self._new()
+        self.host, self.port = self._connections.host, self._connections.port
+        self._token = RotatingFile(to.token) if to.token and to.token.exists() else None
 
     def post(self, headers: Mapping[str, str], body: bytes) -> Answer:
         """Send one event and read the answer; raises NotAllowedError, and nothing else."""
         if self._token and (token := self._token.read()):
             headers = {**headers, "authorization": f"Bearer {token}"}
         try:
-            found = self._pool.urlopen(
-                "POST", self._target, body=body, headers=headers, redirect=False, preload_content=False
-            )
-            text = found.read(_DRAIN_BYTES)
-            whole = found.closed
-            if not whole:
-                found.close()  # longer than anyone reads
-        except urllib3.exceptions.HTTPError as error:
-            return answer.lost(_error_type(error), str(error))
-        return answer.read(found.status, found.headers, text, datetime.now(UTC), whole=whole)
+            request = Request("POST", self._target, headers, body)
+            found = self._connections.send(request, self._patience, limit=_DRAIN_BYTES)
+        except HttpError as error:
+            return answer.lost(error.error_type, str(error))
+        return answer.read(found.status, found.headers, found.data, datetime.now(UTC), whole=found.whole)
 
     def rest(self) -> None:
-        """Nothing is to be sent for a while: give the connections back. Nobody may be sending meanwhile."""
-        old, self._pool = self._pool, self._new()
-        old.close()
+        """Nothing is to be sent for a while: give the connections back."""
+        self._connections.close()
 
-    def _new(self) -> urllib3.HTTPConnectionPool:
-        pool = self._open()
-        pool.ConnectionCls = self._connection
-        return pool
-
-
-class _Guarded(HTTPConnection):
-    def __init__(self, *args: Any, allowed: Callable[[], bool], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._allowed = allowed
-
-    def send(self, data: Any) -> None:
-        if self.sock is None:
-            self.connect()
+    def _check(self) -> None:
         if not self._allowed():
             raise NotAllowedError
-        super().send(data)
 
 
-class _GuardedTls(_Guarded, HTTPSConnection):
-    def __init__(self, *args: Any, trust: Trust, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._trust = trust
-
-    def connect(self) -> None:
-        self.ssl_context = self._trust.context()
-        super().connect()
-
-
-def _error_type(error: urllib3.exceptions.HTTPError) -> str:
-    match error:
-        case urllib3.exceptions.ConnectTimeoutError() | urllib3.exceptions.NewConnectionError():
-            return "connect"
-        case urllib3.exceptions.TimeoutError():
-            return "timeout"
-        case urllib3.exceptions.SSLError():
-            return "tls"
-        case _:
-            return "broken"
+def _encoded(text: str) -> str:
+    """What a URL may be written with but a request may not: everything that is not ASCII (RFC 3986 section 2.1)."""
+    return quote(text, safe="!#$%&'()*+,/:;=?@[]~")

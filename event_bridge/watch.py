@@ -14,8 +14,6 @@ import time
 from contextlib import suppress
 from typing import Any, Final
 
-from urllib3.exceptions import ReadTimeoutError
-
 from event_bridge.backoff import Backoff
 from event_bridge.bridge import Bridge, Scope
 from event_bridge.figures import Figures
@@ -23,6 +21,7 @@ from event_bridge.listing import Page
 from event_bridge.mapping import Decision
 from event_bridge.pruning import Pruner
 from event_bridge.settings import Settings
+from functions.runtime.answers import TimedOut
 from functions.runtime.kube import Api, Call, LineStream
 from functions.webapp.contract import Cause
 from functions.webapp.errors import ApiError, Expired, Forbidden, NotFound, Unavailable, from_status
@@ -176,7 +175,7 @@ class Watch(threading.Thread):
             case Forbidden():
                 reason, told = "forbidden", f"list and watch of {what}{where} are not allowed: grant them"
             case _:
-                silent = isinstance(error.__cause__, ReadTimeoutError)
+                silent = isinstance(error.__cause__, TimedOut)
                 reason = "silent" if silent else "unavailable" if error.code or not self._version else "broken"
                 told = f"list and watch of {what}{where} fail"
         if told != self.failure and not self._ending.is_set():

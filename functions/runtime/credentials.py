@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from urllib3.util.ssl_ import create_urllib3_context
-
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _REREAD_SECONDS = 60.0
 
@@ -25,7 +23,7 @@ class CredentialsError(Exception):
 
 @dataclass(frozen=True)
 class Credentials:
-    """Where the API server is and who we are; `tls` holds urllib3's pool arguments."""
+    """Where the API server is and who we are; `tls` says how they know each other, see `context`."""
 
     server: str
     authorization: Callable[[], str | None]
@@ -35,15 +33,16 @@ class Credentials:
 def context(tls: Mapping[str, Any]) -> ssl.SSLContext:
     """A TLS context for `Credentials.tls` that judges authorities as Kubernetes' own clients do.
 
+    `cert_reqs` is CERT_REQUIRED unless given, `ca_certs`, `cert_file` and `key_file` are paths of PEM files.
+
     Python 3.13 became stricter (VERIFY_X509_STRICT, RFC 5280) than Go's crypto/x509, and so refuses the authorities of
     many clusters, which lack a key usage or a key identifier.
     """
-    made = create_urllib3_context(cert_reqs=ssl.VerifyMode[tls.get("cert_reqs", "CERT_REQUIRED")])
+    made = ssl.create_default_context(cafile=tls.get("ca_certs"))
     made.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if "ca_certs" in tls:
-        made.load_verify_locations(tls["ca_certs"])
-    else:
-        made.load_default_certs()
+    if tls.get("cert_reqs") == "CERT_NONE":
+        made.check_hostname = False
+        made.verify_mode = ssl.CERT_NONE
     if "cert_file" in tls:
         made.load_cert_chain(tls["cert_file"], tls.get("key_file"))
     return made

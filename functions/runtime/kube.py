@@ -1,4 +1,4 @@
-"""The one way to the Kubernetes API for bridge and functions: plain calls over pooled connections, no hidden retries.
+"""The one way to the Kubernetes API for bridge and functions: plain calls over kept connections, no hidden retries.
 
 A `Call` is a value: what would be asked. `Api.send` asks it and maps every failure to `functions.webapp.errors`.
 """
@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 from urllib.parse import urlencode, urlsplit
 
-import urllib3
 from opentelemetry.trace import SpanKind, Tracer
 
 from functions.runtime import telemetry
+from functions.runtime.answers import Answer, HttpError, Stream
+from functions.runtime.connections import Connections, Patience, Request
 from functions.runtime.credentials import Credentials, context
 from functions.runtime.names import Attr
 from functions.webapp.errors import ApiError, Conflict, NotFound, TestFailed, Unavailable, from_status
@@ -128,43 +129,40 @@ class Api:
         self._credentials = credentials
         self._tracer = tracer
         self._measure = measure
-        where = urlsplit(credentials.server)
-        self._server: dict[str, str | int] = {
-            Attr.SERVER_ADDRESS: where.hostname or "",
-            Attr.SERVER_PORT: where.port or 443,
-        }
-        self._prefix = where.path.rstrip("/")
-        # files are read once, into the context: urllib3 would load them again for each connection, in threads at once
-        tls = {"ssl_context": context(credentials.tls)} if credentials.tls else {}
-        if name := credentials.tls.get("server_hostname"):
-            tls["server_hostname"] = name
-        self._pool = urllib3.connection_from_url(
+        secure = context(credentials.tls) if credentials.tls else None
+        self._connections = Connections(
             credentials.server,
-            maxsize=connections,
-            retries=False,
+            keep=connections,
             headers={"user-agent": user_agent, "accept": f"{_JSON}, */*;q=0.1"},  # keys are application/jwk-set+json
-            **tls,
+            tls=None if secure is None else lambda: secure,
+            server_hostname=credentials.tls.get("server_hostname", ""),
         )
+        self._server: dict[str, str | int] = {
+            Attr.SERVER_ADDRESS: self._connections.host,
+            Attr.SERVER_PORT: self._connections.port,
+        }
+        self._prefix = urlsplit(credentials.server).path.rstrip("/")
 
     def send(self, call: Call, *, timeout: float = READ_SECONDS, attempt: int = 1) -> dict[str, Any]:
         """Send one call within `timeout` seconds, as one CLIENT span of the current context; raises ApiError.
 
         A missing object, a conflict and a failed test are what guarded calls are for: no error of the span.
         """
+        path, template = call.path, call.template
         attributes: dict[str, str | int] = {
             **self._server,
             Attr.HTTP_METHOD: call.method,
-            Attr.URL_TEMPLATE: call.template,
-            Attr.URL_FULL: f"{self._credentials.server}{call.path}",
+            Attr.URL_TEMPLATE: template,
+            Attr.URL_FULL: f"{self._credentials.server}{path}",
             Attr.STEP: call.step,
             Attr.ATTEMPT: attempt,
         }
-        name = f"{call.method} {call.template}"
+        name = f"{call.method} {template}"
         with telemetry.span(self._tracer, name, kind=SpanKind.CLIENT, attributes=attributes) as span:
-            labels: dict[str, str | int] = {Attr.HTTP_METHOD: call.method, Attr.URL_TEMPLATE: call.template}
+            labels: dict[str, str | int] = {Attr.HTTP_METHOD: call.method, Attr.URL_TEMPLATE: template}
             started = time.perf_counter()
             try:
-                answer = self._request(call, timeout, telemetry.inject({}, span))
+                answer = self._send(call, path, timeout, telemetry.inject({}, span))
                 span.set_attribute(Attr.HTTP_STATUS, answer.status)
                 labels[Attr.HTTP_STATUS] = answer.status
                 if audit := answer.headers.get("audit-id"):
@@ -180,68 +178,73 @@ class Api:
 
     def fetch(self, call: Call, *, timeout: float = READ_SECONDS) -> bytes:
         """The body as it came, without a span: for lists too long to stand in memory as objects. Raises ApiError."""
-        answer = self._request(call, timeout, {})
+        answer = self._send(call, call.path, timeout, {})
         if answer.status != 200:
             _body(answer)  # raises
         return answer.data
 
     def stream(self, call: Call, *, idle: float) -> LineStream:
         """Open a watch; `idle` is how many seconds of silence end it. Raises ApiError where it is not granted."""
-        answer = self._request(call, idle, {}, stream=True)
-        if answer.status != 200:
-            _body(answer)  # raises
+        try:
+            answer = self._connections.open(self._request(call, call.path, {}), _patience(idle))
+            if answer.status != 200:
+                with answer:
+                    _body(Answer(answer.status, answer.headers, answer.read()[0]))  # raises
+        except HttpError as error:
+            raise _unavailable(call, error) from error
         return LineStream(answer)
 
     def close(self) -> None:
-        """Drop the pooled connections."""
-        self._pool.close()
+        """Close the connections that are not in use."""
+        self._connections.close()
 
-    def _request(
-        self, call: Call, timeout: float, headers: dict[str, str], *, stream: bool = False
-    ) -> urllib3.BaseHTTPResponse:
+    def _send(self, call: Call, path: str, timeout: float, headers: dict[str, str]) -> Answer:
+        try:
+            return self._connections.send(self._request(call, path, headers), _patience(timeout))
+        except HttpError as error:
+            raise _unavailable(call, error) from error
+
+    def _request(self, call: Call, path: str, headers: dict[str, str]) -> Request:
         if authorization := self._credentials.authorization():
             headers["authorization"] = authorization
-        body = None
-        if call.body is not None:
-            body = json.dumps(call.body, separators=(",", ":")).encode()
-            headers["content-type"] = call.content_type
-        try:
-            return self._pool.urlopen(
-                call.method,
-                self._prefix + call.path,
-                body=body,
-                headers={**self._pool.headers, **headers},
-                timeout=urllib3.Timeout(connect=min(timeout, CONNECT_SECONDS), read=timeout),
-                preload_content=not stream,
-            )
-        except urllib3.exceptions.HTTPError as error:
-            raise Unavailable(f"{call}: {type(error).__name__}: {error}") from error
+        if call.body is None:
+            return Request(call.method, self._prefix + path, headers)
+        headers["content-type"] = call.content_type
+        body = json.dumps(call.body, separators=(",", ":")).encode()
+        return Request(call.method, self._prefix + path, headers, body)
 
 
 class LineStream:
     """The lines of one open watch; `close` may be called from another thread and ends the iteration."""
 
-    def __init__(self, answer: urllib3.BaseHTTPResponse) -> None:
+    def __init__(self, answer: Stream) -> None:
         self._answer = answer
 
     def __iter__(self) -> Iterator[bytes]:
         """Whole lines as they arrive; ends when the server ends the watch, raises Unavailable when it breaks."""
         rest = b""
         try:
-            for chunk in self._answer.stream(65536):
-                *lines, rest = (rest + chunk).split(b"\n")
-                yield from lines
-        except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            with self._answer:
+                for chunk in self._answer:
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    yield from lines
+        except HttpError as error:
             raise Unavailable(f"watch: {type(error).__name__}: {error}") from error
-        finally:
-            self._answer.close()
 
     def close(self) -> None:
         """End the watch."""
-        self._answer.shutdown()
+        self._answer.cut()
 
 
-def _body(answer: urllib3.BaseHTTPResponse) -> dict[str, Any]:
+def _patience(seconds: float) -> Patience:
+    return Patience(connect=min(seconds, CONNECT_SECONDS), read=seconds)
+
+
+def _unavailable(call: Call, error: HttpError) -> Unavailable:
+    return Unavailable(f"{call}: {type(error).__name__}: {error}")
+
+
+def _body(answer: Answer) -> dict[str, Any]:
     try:
         found = json.loads(answer.data or b"{}")
     except ValueError:
