@@ -12,6 +12,7 @@ import socket
 import ssl
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -80,6 +81,7 @@ class Connections:
         self._ready, self._keep = ready, keep
         self._lock = threading.Lock()
         self._idle: list[tuple[socket.socket, float]] = []
+        weakref.finalize(self, _close_all, self._idle).atexit = False
 
     def send(self, request: Request, patience: Patience, *, limit: int = 0) -> Answer:
         """The whole answer, or, of one that is longer, just more than `limit` bytes; raises HttpError."""
@@ -103,11 +105,7 @@ class Connections:
     def close(self) -> None:
         """Close the connections that nobody uses."""
         with self._lock:
-            idle, self._idle = self._idle, []
-        for sock, _ in idle:
-            sock.close()
-
-    __del__ = close
+            _close_all(self._idle)
 
     def _connect(self, seconds: float) -> socket.socket:
         try:
@@ -140,6 +138,11 @@ class Connections:
                 self._idle.append((sock, time.monotonic()))
                 return
         sock.close()
+
+
+def _close_all(idle: list[tuple[socket.socket, float]]) -> None:
+    while idle:
+        idle.pop()[0].close()
 
 
 def _begun(sock: socket.socket, written: bytes, seconds: float) -> Stream:

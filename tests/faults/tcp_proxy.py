@@ -51,12 +51,15 @@ class TcpProxy:
         self.links: list[Link] = []
         self.refusing = False
         self._lost = False
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)  # closing alone would leave a thread in accept, which takes one more
+        self._thread.join()
         self._listener.close()
         self.cut()
 

@@ -184,9 +184,9 @@ def test_tls_needs_an_authority_that_is_trusted(tmp_path):
         url = f"https://{LOOPBACK}:{server.port}"
         with closing(Connections(url, keep=1, headers={}, tls=lambda: trusted)) as ours:
             assert [ours.send(get(), SOON).data for _ in range(2)] == [b"hi"] * 2
-        with closing(Connections(url, keep=1, headers={}, tls=lambda: foreign)) as ours:
-            with pytest.raises(BadTls, match="certificate verify failed"):
-                ours.send(get(), SOON)
+        strangers = closing(Connections(url, keep=1, headers={}, tls=lambda: foreign))
+        with strangers as ours, pytest.raises(BadTls, match="certificate verify failed"):
+            ours.send(get(), SOON)
 
 
 def test_what_must_not_be_sent_is_not_written():
