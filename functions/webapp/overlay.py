@@ -56,78 +56,91 @@ class _Missing:
 _MISSING = _Missing()
 
 
-def operations(observed: Any, desired: Any, path: str = "") -> list[Operation]:
+def operations(observed: Any, desired: Any) -> list[Operation]:
     """The JSON Patch that turns `observed` into what `desired` says; empty where it already is.
 
     `observed` is raw JSON of any shape; where its shape is not the expected one, the field is replaced as a whole.
     """
-    return list(_diff(observed, desired, path))
+    return list(_diff(observed, desired))
 
 
 def render(desired: Any) -> Any:
     """The desired object as plain JSON for a create: absent fields left out, and maps that only held such."""
     match desired:
+        case None | str() | int():
+            return desired
         case Whole(entries):
             return render(entries)
-        case Keyed(_, entries):
-            return [render(entry) for entry in entries]
         case Quantity(text):
             return text
         case dict():
-            rendered = {key: render(value) for key, value in desired.items()}
-            return {key: value for key, value in rendered.items() if value is not None} or ({} if not desired else None)
-        case list() | tuple():
-            return [render(entry) for entry in desired]
+            rendered = {key: found for key, value in desired.items() if (found := render(value)) is not None}
+            return rendered or (None if desired else {})
+        case Keyed(entries=entries) | (list() | tuple() as entries):
+            return [render(entry) for entry in entries]
         case _:
             return desired
 
 
-def _diff(observed: Any, desired: Any, path: str) -> Iterator[Operation]:
+def _diff(observed: Any, desired: Any) -> Iterator[Operation]:
+    """Paths begin at `observed` and grow on the way out of the recursion: what is as desired needs none."""
     match desired:
-        case None:
-            if observed is not _MISSING:
-                yield {"op": "remove", "path": path}
+        case None | str() | int() | Quantity():
+            yield from _leaf(observed, desired)
         case Whole(entries) if isinstance(observed, dict):
             unwanted = dict.fromkeys(key for key in observed if key not in entries)
-            yield from _diff(observed, {**entries, **unwanted}, path)
+            yield from _diff(observed, {**entries, **unwanted})
         case dict() if isinstance(observed, dict):
             for key, value in desired.items():
-                yield from _diff(observed.get(key, _MISSING), value, f"{path}/{escape(key)}")
+                for each in _diff(observed.get(key, _MISSING), value):
+                    yield _below(key, each)
         case Keyed(key, entries) if isinstance(observed, list):
             for entry in entries:
-                yield from _diff_entry(observed, key, entry, path)
+                yield from _diff_entry(observed, key, entry)
         case list() | tuple() if isinstance(observed, list) and len(observed) == len(desired):
             pairs = zip(observed, desired, strict=True)
             if any(operations(mine, wanted) for mine, wanted in pairs):
-                yield _set(observed, desired, path)
-        case Quantity(text) if isinstance(observed, str | int | float):
-            if not quantity.same(observed, text):
-                yield _set(observed, desired, path)
+                yield _set(observed, desired)
         case _:
-            yield from _replace(observed, desired, path)
+            yield from _replace(observed, desired)
 
 
-def _diff_entry(observed: list[Any], key: str, entry: Mapping[str, Any], path: str) -> Iterator[Operation]:
+def _leaf(observed: Any, desired: str | int | Quantity | None) -> list[Operation]:
+    match desired:
+        case None:
+            return [] if observed is _MISSING else [{"op": "remove", "path": ""}]
+        case Quantity(text):
+            same = isinstance(observed, str | int | float) and (observed == text or quantity.same(observed, text))
+        case _:
+            same = observed == desired and type(observed) is type(desired)
+    return [] if same else [_set(observed, desired)]
+
+
+def _diff_entry(observed: list[Any], key: str, entry: Mapping[str, Any]) -> Iterator[Operation]:
     for index, candidate in enumerate(observed):
         if isinstance(candidate, dict) and candidate.get(key) == entry[key]:
-            if found := operations(candidate, entry, f"{path}/{index}"):
-                yield {"op": "test", "path": f"{path}/{index}/{escape(key)}", "value": entry[key]}
-                yield from found
+            if found := operations(candidate, entry):
+                test = {"op": "test", "path": f"/{escape(key)}", "value": entry[key]}
+                yield from (_below(str(index), each) for each in (test, *found))
             return
-    yield {"op": "add", "path": f"{path}/-", "value": render(entry)}
+    yield {"op": "add", "path": "/-", "value": render(entry)}
 
 
-def _replace(observed: Any, desired: Any, path: str) -> Iterator[Operation]:
+def _replace(observed: Any, desired: Any) -> Iterator[Operation]:
     value = render(desired)
     if value is None or (type(observed) is type(value) and observed == value):
         return
     if isinstance(value, dict | list) and type(observed) is not type(value):
-        yield {"op": "test", "path": path, "value": None if observed is _MISSING else observed}
-    yield _set(observed, desired, path)
+        yield {"op": "test", "path": "", "value": None if observed is _MISSING else observed}
+    yield _set(observed, desired)
 
 
-def _set(observed: Any, desired: Any, path: str) -> Operation:
-    return {"op": "add" if observed is _MISSING else "replace", "path": path, "value": render(desired)}
+def _set(observed: Any, desired: Any) -> Operation:
+    return {"op": "add" if observed is _MISSING else "replace", "path": "", "value": render(desired)}
+
+
+def _below(token: str, operation: Operation) -> Operation:
+    return {**operation, "path": f"/{escape(token)}{operation['path']}"}
 
 
 def escape(key: str) -> str:

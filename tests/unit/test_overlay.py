@@ -174,8 +174,8 @@ def test_a_map_that_is_added_must_not_be_there_yet():
 
 
 def test_a_container_is_found_by_name_and_its_index_asserted():
-    observed = [{"name": "sidecar"}, {"name": "app", "image": "old"}]
-    assert operations(observed, Keyed("name", ({"name": "app", "image": "new"},)), "/c") == [
+    observed = {"c": [{"name": "sidecar"}, {"name": "app", "image": "old"}]}
+    assert operations(observed, {"c": Keyed("name", ({"name": "app", "image": "new"},))}) == [
         {"op": "test", "path": "/c/1/name", "value": "app"},
         {"op": "replace", "path": "/c/1/image", "value": "new"},
     ]
