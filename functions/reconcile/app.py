@@ -60,10 +60,12 @@ class _Function:
     def receive(self) -> Response:
         """One event."""
         started = time.time_ns()
-        event = _decoded()
-        headers = {name.lower(): value for name, value in request.headers.items()}
+        headers = list(request.headers.items())
+        event = _decoded(headers)
         created = event.get_extension("traceparent") if isinstance(event, CloudEvent) else None
-        parent, links = web.lineage(headers, str(created or ""), replayed=Asked.for_a_report())
+        parent, links = web.lineage(
+            {name.lower(): value for name, value in headers}, str(created or ""), replayed=Asked.for_a_report()
+        )
         init, self._init = self._init, None
         with telemetry.span(
             self._means.tracer,
@@ -183,9 +185,9 @@ def _tell(level: int, run: Handling | None, **fields: Any) -> None:
     _log.log(level, "handled", extra={"fields": {**fields, "trace_id": telemetry.trace_id(get_current_span())}})
 
 
-def _decoded() -> CloudEvent | WebAppError:
+def _decoded(headers: list[tuple[str, str]]) -> CloudEvent | WebAppError:
     """The request as an event, or why it is none."""
     try:
-        return envelope.decode(list(request.headers.items()), request.get_data(cache=False))
+        return envelope.decode(headers, request.get_data(cache=False))
     except WebAppError as error:
         return error

@@ -216,6 +216,15 @@ def known_types(resource: Resource, owned: tuple[Resource, ...]) -> dict[str, tu
     }
 
 
+def _meaning(kind: str, resource: Resource, owned: tuple[Resource, ...]) -> tuple[Resource, Change] | None:
+    """What one of the `known_types` says; None for any other type."""
+    for each in (resource, *owned):
+        for change in Change:
+            if event_type(resource.group, each.kind, change) == kind:
+                return each, change
+    return None
+
+
 def payload(event: CloudEvent) -> Mapping[str, Any]:
     """The event's data, which must be a JSON object."""
     body = event.get_data()
@@ -231,8 +240,8 @@ def parse(event: CloudEvent, resource: Resource, owned: tuple[Resource, ...]) ->
     """
     body = payload(event)
     kind = event.get_type()
-    known = known_types(resource, owned)
-    if kind not in known:
+    meaning = _meaning(kind, resource, owned)
+    if meaning is None:
         raise UnknownEvent(f"type {kind!r} is not handled here; expected {prefix(resource.group)}.<kind>.<change>.v1")
     snapshot = body.get("snapshot")
     return WebAppEvent(
@@ -241,8 +250,8 @@ def parse(event: CloudEvent, resource: Resource, owned: tuple[Resource, ...]) ->
         source=event.get_source(),
         subject=event.get_subject() or "",
         webapp=read_key(body.get("webapp"), "data.webapp"),
-        changed=known[kind][0],
-        change=known[kind][1],
+        changed=meaning[0],
+        change=meaning[1],
         cause=_cause(body.get("reason", Cause.WATCH)),
         coalesced=_coalesced(body.get("coalesced")),
         snapshot=None if snapshot is None else _snapshot(snapshot, resource),

@@ -142,10 +142,12 @@ def _ce_headers(headers: Sequence[tuple[str, str]]) -> dict[str, Any]:
         name = field.removeprefix("ce-")
         if name == "datacontenttype":
             raise MalformedEvent(field, "must not be sent in binary mode; Content-Type is the datacontenttype")
-        with _about(attributes.label(name, prefix="ce-")):
-            if name in found:
-                raise ValueError("is there twice; send it once")
+        if name in found:
+            raise MalformedEvent(attributes.label(name, prefix="ce-"), "is there twice; send it once")
+        try:
             found[name] = header_value.decode(value)
+        except ValueError as error:
+            raise MalformedEvent(attributes.label(name, prefix="ce-"), str(error)) from None
     return found
 
 

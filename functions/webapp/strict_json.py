@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable
 from math import isfinite
 from typing import Any
 
@@ -17,6 +16,7 @@ MAX_DEPTH = 100
 """Containers inside containers; a Deployment with managedFields has fewer than 20."""
 
 _MAX_DIGITS = 40
+_CONTAINERS = (dict, list)
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD]")
 _TOO_DEEP = f"is nested deeper than {MAX_DEPTH} levels"
 _SURROGATE = "has an unpaired surrogate, which is no Unicode text"
@@ -85,16 +85,14 @@ def _constant(text: str) -> Any:
 
 
 def _check_depth(value: Any) -> None:
-    level = _containers([value])
-    for _ in range(MAX_DEPTH):
+    level: list[Any] = [[value]]
+    for _ in range(MAX_DEPTH + 1):
+        level = [
+            child
+            for parent in level
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, _CONTAINERS)
+        ]
         if not level:
             return
-        level = _containers(
-            child for parent in level for child in (parent.values() if isinstance(parent, dict) else parent)
-        )
-    if level:
-        raise ValueError(_TOO_DEEP)
-
-
-def _containers(values: Iterable[Any]) -> list[Any]:
-    return [value for value in values if isinstance(value, dict | list)]
+    raise ValueError(_TOO_DEEP)
