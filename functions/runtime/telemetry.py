@@ -16,7 +16,16 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
-from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, Tracer, set_span_in_context
+from opentelemetry.trace import (
+    Link,
+    Span,
+    SpanKind,
+    Status,
+    StatusCode,
+    Tracer,
+    get_current_span,
+    set_span_in_context,
+)
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from opentelemetry.util.types import Attributes
 
@@ -100,7 +109,11 @@ def span(  # noqa: PLR0913 - what a span can be given
     """A span that is the current one inside; an error that passes through marks it only if it is a defect.
 
     What an error of the project's own tree means for a span is for the one to say who handles it, by `failed`.
+    Below a span of this process that is not recorded no other one would be: there it is that span itself.
     """
+    if context is None and _unrecorded(parent := get_current_span()):
+        yield parent
+        return
     with tracer.start_as_current_span(
         name, context, kind, attributes, links, start_time, record_exception=False, set_status_on_exception=False
     ) as begun:
@@ -111,6 +124,12 @@ def span(  # noqa: PLR0913 - what a span can be given
         except Exception as error:
             failed(begun, type(error).__qualname__)
             raise
+
+
+def _unrecorded(span: Span) -> bool:
+    """Whether the span was begun in this process, and nobody keeps it: samplers have decided for all below it."""
+    found = span.get_span_context()
+    return found.is_valid and not found.is_remote and not span.is_recording()
 
 
 def inject(headers: dict[str, str], span: Span) -> dict[str, str]:
