@@ -22,7 +22,7 @@ from functions.webapp.condition import ConditionType, Reason
 from functions.webapp.contract import Change, WebAppEvent
 from functions.webapp.errors import ApiError, Conflict, NotFound, Refused, TestFailed, Unavailable, WebAppError
 from functions.webapp.outcome import Outcome
-from functions.webapp.plan import Observed, Step, Subject
+from functions.webapp.plan import Observed, Plan, Step, Subject
 from functions.webapp.resources import DEPLOYMENT, EVENT, INGRESS, OWNED, RawObject, Resource, meta_text, metadata
 from functions.webapp.status import Failure, condition
 
@@ -88,7 +88,7 @@ class _Run:
         if event.change is Change.DELETED and event.changed == self._means.resource:
             self.report.outcome = Outcome.GONE  # its children are the garbage collector's
             return True
-        if snapshot is None or meta_text(snapshot.webapp, "uid") != event.webapp.uid:
+        if snapshot is None or meta_text(snapshot.webapp, "uid") != event.webapp.uid or plan.edited(snapshot.webapp):
             return False
         subject = Subject.read(snapshot.webapp, self._means.resource)
         return plan.nothing_to_do(subject, {each: snapshot.child(each) for each in OWNED}, self._means.now())
@@ -118,10 +118,12 @@ class _Run:
         """Carry out one plan; raises Conflict where the WebApp changed meanwhile."""
         with telemetry.span(self._means.tracer, names.Span.DECIDE) as span:
             self._observe(subject)
-            decided = plan.decide(subject, self._observed, self._means.now())
-            span.set_attribute(names.Attr.PLAN, str(decided))
+            steps = plan.steps(subject, self._observed)
+            if span.is_recording():
+                status = subject.status(self._observed, None, self._means.now())
+                span.set_attribute(names.Attr.PLAN, str(Plan(steps, status)))
         failure: Failure | None = None
-        for step in decided.steps:
+        for step in steps:
             failure = self._carry_out(subject, step) or failure
         self._tell_status(subject, failure)
 
@@ -215,7 +217,7 @@ class _Run:
     def _put_status(self, subject: Subject, wanted: dict[str, Any]) -> Failure | None:
         """Write the status; a name that the CRD accepts no longer keeps even that from being written."""
         try:
-            self._session.send(kube.put(self._means.resource, {**subject.webapp, "status": wanted}, "status"))
+            self._session.send(kube.put(self._means.resource, subject.telling(wanted), "status"))
         except NotFound:
             self.report.outcome = Outcome.GONE
         except Refused as error:

@@ -1,7 +1,7 @@
 """Pure: what has to happen so that a WebApp's children and status become what its spec says.
 
-`decide` is asked twice: of an event's snapshot, where an empty plan ends the matter without an API call, and of the
-live WebApp, where the plan is carried out step by step.
+It is asked twice: of an event's snapshot, where an empty plan ends the matter without an API call (`nothing_to_do`),
+and of the live WebApp, where the plan is carried out step by step.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Subject:
     @property
     def deleting(self) -> bool:
         """Whether the WebApp is on its way out: then nothing is written, the garbage collector does the rest."""
-        return metadata(self.webapp).get("deletionTimestamp") is not None
+        return _deleting(self.webapp)
 
     def owns(self, child: RawObject | None) -> bool:
         """Whether this incarnation of the WebApp controls the object."""
@@ -126,17 +126,35 @@ class Subject:
         wanted = status(self.webapp, seen, now)
         return None if wanted == self.webapp.get("status") else wanted
 
+    def telling(self, status: Mapping[str, Any]) -> dict[str, Any]:
+        """The body by which the WebApp gets this status: all else is left out, the server keeps what is there.
 
-def decide(subject: Subject, observed: Observed, now: datetime) -> Plan:
-    """The whole plan for a WebApp and its children as observed."""
-    steps = tuple(step for resource in OWNED if (step := subject.step(resource, observed)))
-    return Plan(steps, subject.status(observed, None, now))
+        Source: apiextensions-apiserver `pkg/registry/customresource/status_strategy.go`.
+        """
+        meta = {field: meta_text(self.webapp, field) for field in ("namespace", "name", "uid", "resourceVersion")}
+        return {
+            "apiVersion": self.resource.api_version,
+            "kind": self.resource.kind,
+            "metadata": meta,
+            "status": status,
+        }
+
+
+def steps(subject: Subject, observed: Observed) -> tuple[Step, ...]:
+    """The writes to children, in their order, that a WebApp with these children needs."""
+    return tuple(step for resource in OWNED if (step := subject.step(resource, observed)))
+
+
+def edited(webapp: RawObject) -> bool:
+    """Whether the status is of another generation and has to be written, whatever spec and children are like."""
+    told = webapp.get("status")
+    generation = told.get("observedGeneration") if isinstance(told, Mapping) else None
+    return not _deleting(webapp) and generation != metadata(webapp).get("generation")
 
 
 def nothing_to_do(subject: Subject, observed: Observed, now: datetime) -> bool:
-    """Whether `decide` would come out empty; ends at the first thing that is to be done."""
-    steps = (subject.step(resource, observed) for resource in OWNED)
-    return not any(steps) and subject.status(observed, None, now) is None
+    """Whether the plan would come out empty; ends at the first thing that is to be done, the cheapest first."""
+    return subject.status(observed, None, now) is None and not any(subject.step(each, observed) for each in OWNED)
 
 
 def guarded(step: Step, uid: str) -> list[dict[str, Any]]:
@@ -153,3 +171,7 @@ def guarded(step: Step, uid: str) -> list[dict[str, Any]]:
         {"op": "replace", "path": "/metadata/resourceVersion", "value": meta_text(step.target, "resourceVersion")},
         *step.operations,
     ]
+
+
+def _deleting(webapp: RawObject) -> bool:
+    return metadata(webapp).get("deletionTimestamp") is not None

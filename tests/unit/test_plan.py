@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.webapp import contract, plan
-from functions.webapp.plan import Observed, Subject, decide, guarded
+from functions.webapp.plan import Observed, Plan, Subject, guarded
 from functions.webapp.resources import DEPLOYMENT, INGRESS, OWNED, SERVICE
 from tests.builders import (
     NOW,
@@ -32,7 +32,7 @@ from tests.builders import (
 from tests.schema_values import json_values
 
 NOTHING: Observed = dict.fromkeys(OWNED)
-EMPTY = plan.Plan((), None)
+EMPTY = Plan((), None)
 
 
 def settled(owner: dict[str, Any]) -> tuple[dict[str, Any], Observed]:
@@ -45,10 +45,11 @@ def settled(owner: dict[str, Any]) -> tuple[dict[str, Any], Observed]:
     return {**owner, "status": status}, observed
 
 
-def decided(owner: dict[str, Any], observed: Observed) -> plan.Plan:
+def decided(owner: dict[str, Any], observed: Observed) -> Plan:
     subject = Subject.read(owner, WEBAPP)
-    found = decide(subject, observed, NOW)
+    found = Plan(plan.steps(subject, observed), subject.status(observed, None, NOW))
     assert plan.nothing_to_do(subject, observed, NOW) == (found == EMPTY)
+    assert not (plan.edited(owner) and found == EMPTY)
     return found
 
 
