@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from functions.webapp.contract import Change
-from functions.webapp.resources import DEPLOYMENT, OWNED
-from tests.builders import hosted, webapp
+from functions.webapp.resources import DEPLOYMENT, MANAGER, OWNED
+from tests.builders import hosted, webapp, with_meta
 from tests.cluster.admin import WEBAPP, until
 from tests.cluster.sender import Sender
 
@@ -40,6 +40,20 @@ def test_a_webapp_that_waits_for_its_finalizers_is_left_alone(healthy):
     assert healthy.send().requests == []
     assert healthy.children()["Deployment"] is None
     healthy.admin.merge(WEBAPP, healthy.namespace, "web", {"metadata": {"finalizers": None}})
+
+
+def test_a_written_status_leaves_the_rest_of_the_webapp_as_it_is(sender):
+    theirs = with_meta(labels={"team": "a"}, annotations={"note": "b"}, finalizers=["example.org/hold"])
+    before = sender.apply(webapp(hosted, theirs))
+    sender.send()
+    after = sender.webapp()
+    assert after.pop("status")
+    *others, ours = after["metadata"].pop("managedFields")
+    assert others == before["metadata"].pop("managedFields")
+    assert (ours["manager"], ours["subresource"], list(ours["fieldsV1"])) == (MANAGER, "status", ["f:status"])
+    assert after["metadata"].pop("resourceVersion") != before["metadata"].pop("resourceVersion")
+    assert after == before
+    sender.admin.merge(WEBAPP, sender.namespace, "web", {"metadata": {"finalizers": None}})
 
 
 def test_orphaned_children_stay_and_are_nobodys(healthy):

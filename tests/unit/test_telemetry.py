@@ -9,7 +9,7 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.trace import Link, SpanContext, StatusCode, TraceFlags, get_current_span
+from opentelemetry.trace import Link, SpanContext, StatusCode, TraceFlags, get_current_span, use_span
 
 from functions.runtime import kube, telemetry, web
 from functions.runtime.credentials import Credentials
@@ -93,6 +93,22 @@ def test_defect_marks_the_span_by_its_class(tracer, kept):
     (span,) = kept.get_finished_spans()
     assert span.attributes[Attr.ERROR_TYPE] == "KeyError"
     assert "secret" not in str(span.to_json())
+
+
+@pytest.mark.parametrize("sampled", [True, False])
+def test_below_a_recorded_span_there_is_another_and_below_one_that_is_not_there_is_none(kept, sampled):
+    provider = TracerProvider(sampler=LinkAware(0.0))
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    tracer = telemetry.tracer(provider)
+    with telemetry.span(tracer, "parent", context=context(sampled)) as parent, telemetry.span(tracer, "child") as child:
+        assert (child is parent) != sampled
+    assert [span.name for span in kept.get_finished_spans()] == (["child", "parent"] if sampled else [])
+
+
+def test_below_a_span_of_another_process_there_is_one_of_this(tracer, kept):
+    with use_span(get_current_span(context(sampled=True))), telemetry.span(tracer, "x"):
+        pass
+    assert [span.name for span in kept.get_finished_spans()] == ["x"]
 
 
 def test_without_an_endpoint_spans_have_ids_and_are_not_recorded():
