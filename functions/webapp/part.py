@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -71,7 +71,7 @@ class Part(BaseModel):
 
 def without_nulls(raw: Any) -> Any:
     """Take null for absent, as the API server does with the members of objects that are not nullable."""
-    return {key: value for key, value in raw.items() if value is not None} if isinstance(raw, Mapping) else raw
+    return {key: value for key, value in raw.items() if value is not None} if isinstance(raw, dict) else raw
 
 
 @dataclass(frozen=True, slots=True)

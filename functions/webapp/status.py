@@ -58,7 +58,7 @@ def status(webapp: RawObject, seen: Observation, now: datetime) -> dict[str, Any
     """The whole status that `webapp` should have; equal to the one it has where nothing is new."""
     generation = metadata(webapp).get("generation")
     before = webapp.get("status")
-    before = before if isinstance(before, Mapping) else {}
+    before = before if isinstance(before, dict) else {}
     counts = _Rollout.of(seen.deployment)
     found: dict[str, Any] = {
         "observedGeneration": generation,
@@ -72,7 +72,7 @@ def status(webapp: RawObject, seen: Observation, now: datetime) -> dict[str, Any
     wanted = _conditions(seen, counts)
     conditions = found["conditions"] = []
     for previous in _list(before.get("conditions")):  # in their old order; other people's stay
-        told = wanted.pop(str(previous.get("type")), None) if isinstance(previous, Mapping) else None
+        told = wanted.pop(str(previous.get("type")), None) if isinstance(previous, dict) else None
         conditions.append(_condition(previous, told, generation, now) if told else previous)
     conditions += [_condition({"type": str(each)}, told, generation, now) for each, told in wanted.items()]
     return found
@@ -80,8 +80,8 @@ def status(webapp: RawObject, seen: Observation, now: datetime) -> dict[str, Any
 
 def condition(status: object, type_: ConditionType) -> RawObject:
     """The condition of that type in a raw status; empty where it has none."""
-    conditions = _list(status.get("conditions")) if isinstance(status, Mapping) else []
-    return next((each for each in conditions if isinstance(each, Mapping) and each.get("type") == type_), {})
+    conditions = _list(status.get("conditions")) if isinstance(status, dict) else []
+    return next((each for each in conditions if isinstance(each, dict) and each.get("type") == type_), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def _progressing(rollout: _Rollout) -> _Told:
 
 def _trouble(told: RawObject) -> Failure | None:
     """What the Deployment controller complains of, in its own words (`apps/v1` DeploymentConditionType)."""
-    by_type = {str(each.get("type")): each for each in _list(told.get("conditions")) if isinstance(each, Mapping)}
+    by_type = {str(each.get("type")): each for each in _list(told.get("conditions")) if isinstance(each, dict)}
     failed, progress = by_type.get("ReplicaFailure", {}), by_type.get("Progressing", {})
     if failed.get("status") == "True":
         return Failure(Reason.REPLICA_FAILURE, str(failed.get("message") or "pods cannot be created"))
@@ -183,7 +183,7 @@ def _condition(before: RawObject, told: _Told, generation: object, now: datetime
 
 
 def _map(found: object) -> Mapping[str, Any]:
-    return found if isinstance(found, Mapping) else {}
+    return found if isinstance(found, dict) else {}
 
 
 def _list(found: object) -> list[Any]:
