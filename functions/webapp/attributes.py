@@ -73,7 +73,7 @@ def _value(name: str, value: Any) -> Any:
         return _time(value)
     if name in _TEXT and not (isinstance(value, str) and value):
         raise ValueError(f"must be a text that is not empty, not {_shown(value)}")
-    if isinstance(value, str) and (bad := _NO_TEXT.search(value)):
+    if isinstance(value, str) and not value.isprintable() and (bad := _NO_TEXT.search(value)):  # none is printable
         raise ValueError(f"has the character U+{ord(bad[0]):04X}, which no attribute may contain")
     match name:
         case "specversion":
