@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -207,22 +207,11 @@ def data(notice: Notice, webapp: bytes | None, owned: list[bytes]) -> bytes:
     return b'%b,"snapshot":{"webapp":%b,"owned":[%b]}}' % (head[:-1], webapp, b",".join(owned))
 
 
-def known_types(resource: Resource, owned: tuple[Resource, ...]) -> dict[str, tuple[Resource, Change]]:
+def known_types(resource: Resource, owned: tuple[Resource, ...]) -> Iterator[tuple[str, tuple[Resource, Change]]]:
     """Every event type of this contract, and what it says."""
-    return {
-        event_type(resource.group, each.kind, change): (each, change)
-        for each in (resource, *owned)
-        for change in Change
-    }
-
-
-def _meaning(kind: str, resource: Resource, owned: tuple[Resource, ...]) -> tuple[Resource, Change] | None:
-    """What one of the `known_types` says; None for any other type."""
     for each in (resource, *owned):
         for change in Change:
-            if event_type(resource.group, each.kind, change) == kind:
-                return each, change
-    return None
+            yield event_type(resource.group, each.kind, change), (each, change)
 
 
 def payload(event: CloudEvent) -> Mapping[str, Any]:
@@ -240,7 +229,7 @@ def parse(event: CloudEvent, resource: Resource, owned: tuple[Resource, ...]) ->
     """
     body = payload(event)
     kind = event.get_type()
-    meaning = _meaning(kind, resource, owned)
+    meaning = next((said for known, said in known_types(resource, owned) if known == kind), None)
     if meaning is None:
         raise UnknownEvent(f"type {kind!r} is not handled here; expected {prefix(resource.group)}.<kind>.<change>.v1")
     snapshot = body.get("snapshot")

@@ -59,5 +59,5 @@ def test_page_shows_an_example_word_for_word_and_links_every_other():
     assert examples.keys() == {kind.name for kind in kinds(DEFAULT_GROUP) if kind.change} - {
         f"{each.kind.lower()}.sync" for each in OWNED
     }
-    types = contract.known_types(webapp(), OWNED)
+    types = dict(contract.known_types(webapp(), OWNED))
     assert all(event["type"] in types for event in examples.values())

@@ -97,7 +97,7 @@ def test_missing_name_is_called_wrongly(run):
 
 def test_list_names_every_type_of_the_contract_with_a_sentence(run):
     told = run("list", "--output", "json").json
-    assert {kind["type"] for kind in told} >= contract.known_types(webapp(), OWNED).keys()
+    assert {kind["type"] for kind in told} >= dict(contract.known_types(webapp(), OWNED)).keys()
     assert all(kind["sentence"].endswith(".") for kind in told)
     text = run("list").out
     assert all(kind["name"] in text and kind["sentence"] in text for kind in told)

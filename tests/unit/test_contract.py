@@ -70,7 +70,7 @@ def test_an_id_is_the_same_for_the_same_change_and_no_other():
 def test_types_are_the_group_reversed():
     other = webapp_resource("mycompany.com")
     assert contract.event_type("platform.example.com", "WebApp", Change.ADDED) == "com.example.platform.webapp.added.v1"
-    known = contract.known_types(other, OWNED)
+    known = dict(contract.known_types(other, OWNED))
     assert known["com.mycompany.deployment.deleted.v1"] == (DEPLOYMENT, Change.DELETED)
     assert known["com.mycompany.webapp.sync.v1"] == (other, Change.SYNC)
     assert len(known) == 16
