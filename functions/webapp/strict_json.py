@@ -41,7 +41,8 @@ def loads(text: bytes) -> Any:
         raise ValueError(f"is not JSON: {error}") from None
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
-    _check_depth(value)
+    if text.count(b"{") + text.count(b"[") > MAX_DEPTH:  # fewer cannot be nested that deep
+        _check_depth(value)
     if _SURROGATE_ESCAPE.search(text):  # UTF-8 itself has no way to spell one
         dumps(value)
     return value
