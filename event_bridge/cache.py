@@ -55,6 +55,7 @@ class Cache:
     def __init__(self, primary: Resource, owned: Iterable[Resource]) -> None:
         self.primary = primary
         self._kinds: dict[Resource, dict[str, Entry]] = {kind: {} for kind in (primary, *owned)}
+        self._webapps = self._kinds[primary]
         self._owned: dict[str, tuple[Entry, ...]] = {}
         self._holders: dict[tuple[str, str], str] = {}
         self._dictionaries: dict[Resource, bytes] = {}
@@ -95,11 +96,11 @@ class Cache:
 
     def webapp(self, uid: str) -> Entry | None:
         """The WebApp of that uid."""
-        return self._kinds[self.primary].get(uid)
+        return self._webapps.get(uid)
 
     def webapps(self) -> Iterator[Entry]:
         """All WebApps."""
-        return iter(self._kinds[self.primary].values())
+        return iter(self._webapps.values())
 
     def holder(self, namespace: str, name: str) -> str:
         """The uid of the WebApp that has this name now, or ""."""

@@ -83,7 +83,7 @@ class Pruner:
             resource=self.resource,
             namespace=sys.intern(meta.get("namespace", "")),
             name=sys.intern(meta["name"]),
-            uid=sys.intern(meta["uid"]),
+            uid=sys.intern(meta["uid"]) if self._is_primary else meta["uid"],  # what it owns names it too
             version=meta["resourceVersion"],
             fingerprint=fingerprint,
             text=text,

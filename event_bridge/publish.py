@@ -54,7 +54,8 @@ class Publisher:
         headers = {f"ce-{name}": value for name, value in attributes.items() if name != "datacontenttype"}
         headers["ce-time"] = rfc3339(seen)
         headers["content-type"] = attributes["datacontenttype"]
-        headers |= {f"ce-{name}": value for name, value in telemetry.inject({}, span).items()} | self._more
+        trace = telemetry.inject({}, span)
+        headers |= {f"ce-{name}": value for name, value in trace.items()} | self._more | trace
         body = contract.data(notice, *self._snapshot(notice.webapp.uid))
         try:
             answer = self._attempt(span, headers, body, delivery.tries)
@@ -82,6 +83,8 @@ class Publisher:
             self._end(key, span)
 
     def _attempt(self, parent: Span, headers: dict[str, str], body: bytes, resend: int) -> Answer:
+        if not parent.is_recording():  # nor would its child be
+            return self._sink.post(headers, body)
         attributes: dict[str, str | int] = {
             Attr.HTTP_METHOD: "POST",
             Attr.URL_FULL: self._sink.url,

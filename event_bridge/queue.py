@@ -48,7 +48,9 @@ class Queue:
     def offer(self, news: News) -> bool:
         """Take in a change; tells whether it joined one that waits already."""
         key = str(news.notice.webapp)
-        backlog = self._backlogs.setdefault(key, Backlog())
+        backlog = self._backlogs.get(key)
+        if backlog is None:
+            backlog = self._backlogs[key] = Backlog()
         if backlog.sent:
             joined = bool(backlog.dirt or backlog.news)
             backlog.soil(news)

@@ -147,7 +147,7 @@ class Watch(threading.Thread):
         return "ended"
 
     def _apply(self, line: bytes) -> None:
-        event: dict[str, Any] = json.loads(line)
+        event: dict[str, Any] = json.loads(line.decode())  # of bytes it would look for the encoding first
         kind, obj = event["type"], event["object"]
         match kind:
             case "ADDED" | "MODIFIED":

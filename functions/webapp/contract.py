@@ -31,6 +31,7 @@ MAX_EVENT_BYTES = 64 * 1024
 
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _MOST_COALESCED = 1_000_000
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 PROBLEM = "application/problem+json"
 """Media type of a function's refusals (RFC 9457): no proxy on the way answers so."""
@@ -185,7 +186,7 @@ def attributes(notice: Notice, *, group: str, cluster: str, time: datetime) -> d
 def data(notice: Notice, webapp: bytes | None, owned: list[bytes]) -> bytes:
     """The JSON payload around objects that are JSON already; the snapshot is left out where it would not fit."""
     ref, key = notice.object, notice.webapp
-    head = json.dumps(
+    head = _encode(
         {
             "webapp": {"namespace": key.namespace, "name": key.name, "uid": key.uid},
             "object": {
@@ -198,8 +199,7 @@ def data(notice: Notice, webapp: bytes | None, owned: list[bytes]) -> bytes:
             },
             "reason": notice.cause,
             "coalesced": notice.coalesced,
-        },
-        separators=(",", ":"),
+        }
     ).encode()
     envelope = 2048  # attributes, generously
     if webapp is None or len(head) + len(webapp) + sum(map(len, owned)) + envelope > MAX_EVENT_BYTES:
