@@ -83,7 +83,7 @@ class Publisher:
             self._end(key, span)
 
     def _attempt(self, parent: Span, headers: dict[str, str], body: bytes, resend: int) -> Answer:
-        if not parent.is_recording():  # nor would its child be
+        if not (resend or parent.is_recording()):  # nor would its child be; each further attempt has an id of its own
             return self._sink.post(headers, body)
         attributes: dict[str, str | int] = {
             Attr.HTTP_METHOD: "POST",
