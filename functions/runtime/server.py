@@ -34,7 +34,6 @@ def serve(make: Callable[[], Served], *, port: int, threads: int, graceful_secon
     """
     from functions.runtime.drain import RefusingWorker  # noqa: PLC0415 - gunicorn's worker, which only a server needs
 
-    gc.collect()
     gc.freeze()  # the worker shares what is loaded by now, as long as no collection touches it
     settings = options(port, threads, graceful_seconds + DRAIN_SECONDS)
     Application(make, {**settings, "worker_class": RefusingWorker.after(DRAIN_SECONDS)}).run()
@@ -71,6 +70,7 @@ class Application(BaseApplication):
 
     def load(self) -> Any:
         """Called by gunicorn, in the worker."""
+        gc.enable()  # a process that forks goes without until then (documentation of `gc.freeze`)
         served = self._make()
         self.cfg.set("worker_exit", lambda _server, _worker: served.close())
         return served.app
