@@ -51,4 +51,3 @@ def _served(settings: Settings, who: credentials.Credentials, startup: Startup) 
     if settings.senders:
         Senders(settings.senders, api).guard(app)
     return Served(app, lambda: telemetry.close(traces.shutdown, close_metrics))
-

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from functions.webapp.model import WebApp, WebAppStatus
+from functions.webapp.model import WebApp
 from functions.webapp.resources import KIND, PLURAL, VERSION
 from functions.webapp.schema import structural
+from functions.webapp.status_model import WebAppStatus
 
 _COLUMNS: list[dict[str, Any]] = [
     {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas", "description": "Pods that are wanted."},

@@ -1,4 +1,4 @@
-"""Pure: the WebApp, as pydantic models from which the CRD is generated.
+"""Pure: the WebApp, as pydantic models from which the CRD is generated; `status_model` has the other half.
 
 `parse` reads a raw object; it gives the same verdict as the API server with our CRD. It is still needed behind the API
 server: an object may be older than the CRD that would refuse it (validation ratcheting), and events can be forged.
@@ -12,23 +12,18 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from functions.webapp import fields
 from functions.webapp.blame import blame
-from functions.webapp.condition import Condition, ConditionType, Reason
-from functions.webapp.fields import Int32, Int64, Subdomain
+from functions.webapp.fields import Int32, Subdomain
 from functions.webapp.part import KeyedBy, Part, Rule, without_nulls
 from functions.webapp.pod import EnvVar, ImagePullSecret, PodSecurityContext, Resources, qualified_keys
 from functions.webapp.resources import RawObject
 
 __all__ = [
-    "Condition",
-    "ConditionType",
     "EnvVar",
     "ImagePullSecret",
     "PodSecurityContext",
-    "Reason",
     "Resources",
     "WebApp",
     "WebAppSpec",
-    "WebAppStatus",
     "parse",
 ]
 
@@ -113,25 +108,6 @@ class WebAppSpec(Part):
             field="tlsSecretName",
         ),
         qualified_keys("nodeSelector", "node_selector"),
-    )
-
-
-class WebAppStatus(Part):
-    """What is: everything here can be found out again by looking."""
-
-    observed_generation: Int64 | None = Field(default=None, description="The metadata.generation last acted on.")
-    replicas: Int32 | None = Field(default=None, description="Pods that exist.")
-    ready_replicas: Int32 | None = Field(default=None, description="Pods that are ready.")
-    updated_replicas: Int32 | None = Field(default=None, description="Pods that run the newest template.")
-    available_replicas: Int32 | None = Field(default=None, description="Pods that have been ready for long enough.")
-    selector: Annotated[str, Field(max_length=1024)] | None = Field(
-        default=None,
-        description="Label selector of the pods, as text; the scale subresource hands it to autoscalers.",
-    )
-    url: Annotated[str, Field(max_length=2048)] | None = Field(default=None, description="Where the host is served.")
-    conditions: Annotated[list[Condition], KeyedBy("type"), Field(max_length=16)] | None = Field(
-        default=None,
-        description="Ready, Progressing and Degraded.",
     )
 
 

@@ -9,9 +9,11 @@ from hypothesis import given
 from pydantic import ValidationError
 
 from functions.webapp.blame import MAX_MESSAGE
+from functions.webapp.condition import ConditionType, Reason
 from functions.webapp.errors import InvalidSpec
 from functions.webapp.fields import NAME, WORDS
-from functions.webapp.model import Condition, ConditionType, EnvVar, Reason, Resources, WebAppSpec, WebAppStatus, parse
+from functions.webapp.model import EnvVar, Resources, WebAppSpec, parse
+from functions.webapp.status_model import Condition, WebAppStatus
 from tests.corpus import INVALID, VALID, Case
 from tests.schema_values import json_values
 

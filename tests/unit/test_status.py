@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from functions.webapp import condition
 from functions.webapp.condition import ConditionType, Reason
-from functions.webapp.model import WebAppStatus
 from functions.webapp.resources import DEPLOYMENT
 from functions.webapp.status import FAILURES, Failure, Observation, status
 from functions.webapp.status import condition as find
+from functions.webapp.status_model import WebAppStatus
 from tests.builders import (
     NOW,
     asking,
