@@ -12,7 +12,7 @@ from importlib.metadata import version
 from opentelemetry.metrics import Histogram, MeterProvider, NoOpMeterProvider
 
 from functions.runtime.names import Metric
-from functions.runtime.telemetry import PACKAGE, endpoint, resource
+from functions.runtime.telemetry import PACKAGE, endpoint
 
 _EXPORT_TIMEOUT_SECONDS = 2
 _EXPORT_INTERVAL_MILLIS = 10_000
@@ -28,6 +28,8 @@ def provider(service: str, environ: Mapping[str, str]) -> tuple[MeterProvider, C
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter  # noqa: PLC0415 - 5 MiB
     from opentelemetry.sdk.metrics import MeterProvider as Provider  # noqa: PLC0415 - as above
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader  # noqa: PLC0415 - as above
+
+    from functions.runtime.recorded import resource  # noqa: PLC0415 - as above
 
     exporter = OTLPMetricExporter(timeout=_EXPORT_TIMEOUT_SECONDS)
     interval = float(environ.get("OTEL_METRIC_EXPORT_INTERVAL") or _EXPORT_INTERVAL_MILLIS)

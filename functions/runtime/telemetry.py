@@ -11,11 +11,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from opentelemetry.context import Context
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import (
     Link,
     Span,
@@ -23,6 +21,7 @@ from opentelemetry.trace import (
     Status,
     StatusCode,
     Tracer,
+    TracerProvider,
     get_current_span,
     set_span_in_context,
 )
@@ -30,37 +29,28 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from opentelemetry.util.types import Attributes
 
 from functions.runtime.names import Attr
-from functions.runtime.sampling import LinkAware
-from functions.runtime.settings import read, share
+from functions.runtime.unrecorded import Unrecorded
 from functions.webapp.errors import WebAppError
+
+if TYPE_CHECKING:
+    from functions.runtime.recorded import Recorded
 
 PACKAGE = "webapp-operator"
 _propagator = TraceContextTextMapPropagator()
-_EXPORT_TIMEOUT_SECONDS = 2
 _CLOSE_SECONDS = 1.0
-_FAAS = {"faas.name": "K_SERVICE", "faas.version": "K_REVISION", "faas.instance": "HOSTNAME"}
 
 
-def provider(service: str, environ: Mapping[str, str]) -> TracerProvider:
+def provider(service: str, environ: Mapping[str, str]) -> Recorded | Unrecorded:
     """The tracer provider of one process; the standard OTEL_* variables configure it.
 
     `OTEL_TRACES_SAMPLER_ARG` is the share of new traces that are recorded (1.0). Call `shutdown()` at the end: it hands
     over what is still buffered.
     """
     if not endpoint(environ, "TRACES"):
-        return TracerProvider(resource=resource(service, environ), sampler=ALWAYS_OFF, shutdown_on_exit=False)
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415 - 5 MiB
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415 - as above
+        return Unrecorded()
+    from functions.runtime.recorded import Recorded  # noqa: PLC0415 - the SDK and its exporter: 6 MiB
 
-    sampler = LinkAware(read(environ, "OTEL_TRACES_SAMPLER_ARG", share, 1.0))
-    made = _Provider(resource=resource(service, environ), sampler=sampler, shutdown_on_exit=False)
-    made.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(timeout=_EXPORT_TIMEOUT_SECONDS)))
-    return made
-
-
-class _Provider(TracerProvider):
-    def shutdown(self) -> None:
-        close(super().shutdown)
+    return Recorded.load(service, environ)
 
 
 def close(*shutdowns: Callable[[], object]) -> None:
@@ -76,18 +66,6 @@ def close(*shutdowns: Callable[[], object]) -> None:
 def endpoint(environ: Mapping[str, str], signal: str) -> str:
     """Where a signal (TRACES, METRICS) goes by OTLP over HTTP; "" is nowhere."""
     return environ.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT") or environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or ""
-
-
-def resource(service: str, environ: Mapping[str, str]) -> Resource:
-    """Who speaks: service and, under Knative, the function, its revision and pod."""
-    return Resource.create(
-        {
-            "service.name": environ.get("OTEL_SERVICE_NAME") or service,
-            "service.namespace": "webapp",
-            "service.version": version(PACKAGE),
-            **{key: environ[name] for key, name in _FAAS.items() if environ.get(name)},
-        }
-    )
 
 
 def tracer(made: TracerProvider) -> Tracer:

@@ -27,7 +27,7 @@ from functions.dev.processes import LOOPBACK
 from functions.reconcile.app import create_app
 from functions.reconcile.session import Means
 from functions.reconcile.settings import Settings
-from functions.runtime import credentials, kube, telemetry
+from functions.runtime import credentials, kube, recorded, telemetry
 from functions.runtime.kube import Call
 from functions.runtime.sampling import LinkAware
 from functions.runtime.startup import Startup
@@ -53,7 +53,7 @@ class Stage:
 
     def tracer(self, service: str) -> Tracer:
         """As a process would make it, but with an exporter that keeps everything here."""
-        made = TracerProvider(sampler=LinkAware(self._share), resource=telemetry.resource(service, {}))
+        made = TracerProvider(sampler=LinkAware(self._share), resource=recorded.resource(service, {}))
         made.add_span_processor(SimpleSpanProcessor(self.kept))
         return telemetry.tracer(made)
 

@@ -9,6 +9,7 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 from opentelemetry.trace import Link, SpanContext, StatusCode, TraceFlags, get_current_span, use_span
 
 from functions.runtime import kube, telemetry, web
@@ -115,6 +116,29 @@ def test_without_an_endpoint_spans_have_ids_and_are_not_recorded():
     span = telemetry.tracer(telemetry.provider("x", {})).start_span("x")
     assert len(telemetry.trace_id(span)) == 32
     assert not span.is_recording()
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        Context(),
+        telemetry.extract({"traceparent": f"00-{TRACE:032x}-{1:016x}-01", "tracestate": "a=b"}),
+        telemetry.extract({"traceparent": f"00-{TRACE:032x}-{1:016x}-02"}),
+    ],
+)
+def test_unrecorded_spans_are_those_of_the_sdk_whose_sampler_is_off(context):
+    off = TracerProvider(sampler=ALWAYS_OFF, shutdown_on_exit=False).get_tracer("x")
+    found = []
+    for tracer in (telemetry.tracer(telemetry.provider("x", {})), off):
+        with tracer.start_as_current_span("x", context) as outer, tracer.start_as_current_span("y") as inner:
+            assert get_current_span() is inner
+        above, here = outer.get_span_context(), inner.get_span_context()
+        assert (above.trace_id, above.is_valid) == (here.trace_id, True)
+        assert here.span_id != above.span_id
+        parent = get_current_span(context).get_span_context()
+        assert (above.trace_id == parent.trace_id) == parent.is_valid
+        found.append([(each.trace_flags, each.trace_state, each.is_remote) for each in (above, here)])
+    assert found[0] == found[1]
 
 
 def parent_of(headers, created, *, replayed=False):
