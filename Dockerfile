@@ -35,7 +35,9 @@ LABEL org.opencontainers.image.title="webapp-operator" \
 RUN python -m compileall -q -j 0 -x '/(test|tests|idlelib|tkinter|turtledemo|ensurepip|lib2to3)/' \
       "$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')"
 COPY --from=build /opt/webapp /opt/webapp
-ENV PATH=/opt/webapp/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+# Without the second line pydantic reads the metadata of every installed package, at every cold start, to find plugins.
+ENV PATH=/opt/webapp/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
+    PYDANTIC_DISABLE_PLUGINS=__all__
 WORKDIR /tmp
 USER 65532:65532
 EXPOSE 8080

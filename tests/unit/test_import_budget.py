@@ -1,0 +1,65 @@
+"""What a cold start of the reconcile function may load: three frameworks, and beside them next to nothing."""
+
+import gc
+import json
+import subprocess
+import sys
+
+from flask import Flask
+
+from functions.runtime.server import Application, Served
+
+FUNCTION = "functions.reconcile.process, functions.runtime.drain"
+FRAMEWORKS = "flask, gc, gunicorn.app.base, gunicorn.glogging, gunicorn.workers.gthread, pydantic.types"
+
+HEAVY = {
+    "asyncio",  # 30 modules
+    "cryptography",
+    "functions.runtime.recorded",
+    "functions.webapp.crd",
+    "functions.webapp.status_model",  # for the CRD alone; a model takes half a millisecond to build
+    "google.protobuf",
+    "jwt",
+    "kubernetes",
+    "multiprocessing",
+    "opentelemetry.exporter",
+    "opentelemetry.sdk",  # where nothing is exported
+    "prometheus_client",
+    "requests",
+    "sqlalchemy",
+    "unittest",
+    "yaml",
+}
+
+
+def loaded(modules: str) -> set[str]:
+    """What is in a fresh interpreter after these imports."""
+    code = f"import json, sys, {modules}; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout))
+
+
+def packages(modules: set[str]) -> set[str]:
+    return {name.partition(".")[0] for name in modules}
+
+
+def test_the_function_loads_none_of_the_heavy_modules():
+    assert not HEAVY & loaded(FUNCTION)
+
+
+def test_the_function_loads_no_library_beside_the_frameworks_but_these():
+    assert packages(loaded(FUNCTION)) - packages(loaded(FRAMEWORKS)) == {
+        "cloudevents",
+        "functions",
+        "opentelemetry",
+        "urllib3",
+    }
+
+
+def test_the_collector_runs_in_the_worker_though_its_parent_goes_without():
+    gc.disable()
+    try:
+        Application(lambda: Served(Flask("x"), lambda: None), {}).load()
+        assert gc.isenabled()
+    finally:
+        gc.enable()
