@@ -42,7 +42,7 @@ class Instruments:
     """Everything that the reconcile function measures; durations in seconds. The descriptions name the labels."""
 
     def __init__(self, meters: MeterProvider) -> None:
-        meter = meters.get_meter(PACKAGE, version(PACKAGE))
+        meter = meters.get_meter(PACKAGE, None if isinstance(meters, NoOpMeterProvider) else version(PACKAGE))
 
         def durations(name: str, description: str, buckets: Sequence[float] = _SECONDS) -> Histogram:
             return meter.create_histogram(name, "s", description, explicit_bucket_boundaries_advisory=buckets)

@@ -69,8 +69,8 @@ def endpoint(environ: Mapping[str, str], signal: str) -> str:
 
 
 def tracer(made: TracerProvider) -> Tracer:
-    """The project's tracer of a provider."""
-    return made.get_tracer(PACKAGE, version(PACKAGE))
+    """The project's tracer of a provider, with the version where it is recorded: it is read from a file."""
+    return made.get_tracer(PACKAGE, None if isinstance(made, Unrecorded) else version(PACKAGE))
 
 
 @contextmanager
