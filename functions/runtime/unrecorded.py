@@ -20,7 +20,7 @@ from opentelemetry.trace import (
     get_current_span,
     use_span,
 )
-from opentelemetry.util._decorator import _agnosticcontextmanager
+from opentelemetry.util._decorator import _agnosticcontextmanager  # what `Tracer` is typed with, as in the SDK
 
 
 class Unrecorded(TracerProvider):

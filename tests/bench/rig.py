@@ -169,7 +169,6 @@ class Rig:
             "WEBAPP_SERVICEACCOUNT_DIR": str(folder),
             "POD_NAME": "bench-0",
             "MALLOC_ARENA_MAX": "1",
-            "PYDANTIC_DISABLE_PLUGINS": "__all__",
         }
 
 
