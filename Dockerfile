@@ -35,8 +35,9 @@ LABEL org.opencontainers.image.title="webapp-operator" \
 RUN python -m compileall -q -j 0 -x '/(test|tests|idlelib|tkinter|turtledemo|ensurepip|lib2to3)/' \
       "$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')"
 COPY --from=build /opt/webapp /opt/webapp
-# One heap for all threads: the interpreter lets one allocate at a time anyway, and each heap keeps what was freed in it.
-ENV PATH=/opt/webapp/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 MALLOC_ARENA_MAX=1
+# One heap for all threads, of which the interpreter lets one allocate at a time anyway; and no stacks kept of those that ended.
+ENV PATH=/opt/webapp/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
+    GLIBC_TUNABLES=glibc.malloc.arena_max=1:glibc.pthread.stack_cache_size=0
 WORKDIR /tmp
 USER 65532:65532
 EXPOSE 8080

@@ -217,7 +217,7 @@ class _Run:
     def _put_status(self, subject: Subject, wanted: dict[str, Any]) -> Failure | None:
         """Write the status; a name that the CRD accepts no longer keeps even that from being written."""
         try:
-            self._session.send(kube.put(self._means.resource, subject.telling(wanted), "status"))
+            self._session.send(kube.put(self._means.resource, {**subject.webapp, "status": wanted}, "status"))
         except NotFound:
             self.report.outcome = Outcome.GONE
         except Refused as error:

@@ -126,19 +126,6 @@ class Subject:
         wanted = status(self.webapp, seen, now)
         return None if wanted == self.webapp.get("status") else wanted
 
-    def telling(self, status: Mapping[str, Any]) -> dict[str, Any]:
-        """The body by which the WebApp gets this status: all else is left out, the server keeps what is there.
-
-        Source: apiextensions-apiserver `pkg/registry/customresource/status_strategy.go`.
-        """
-        meta = {field: meta_text(self.webapp, field) for field in ("namespace", "name", "uid", "resourceVersion")}
-        return {
-            "apiVersion": self.resource.api_version,
-            "kind": self.resource.kind,
-            "metadata": meta,
-            "status": status,
-        }
-
 
 def steps(subject: Subject, observed: Observed) -> tuple[Step, ...]:
     """The writes to children, in their order, that a WebApp with these children needs."""

@@ -168,7 +168,7 @@ class Rig:
             "KUBERNETES_SERVICE_PORT": port,
             "WEBAPP_SERVICEACCOUNT_DIR": str(folder),
             "POD_NAME": "bench-0",
-            "MALLOC_ARENA_MAX": "1",
+            "GLIBC_TUNABLES": "glibc.malloc.arena_max=1:glibc.pthread.stack_cache_size=0",
         }
 
 
