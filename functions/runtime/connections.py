@@ -149,6 +149,8 @@ def _begun(sock: socket.socket, written: bytes, seconds: float) -> Stream:
     try:
         sock.settimeout(seconds)
         sock.sendall(written)
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # whoever takes no more of it may have said why: 413
     except OSError as error:
         raise told(error) from error
     return Stream(sock)

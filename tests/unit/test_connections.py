@@ -167,6 +167,13 @@ def test_an_answer_that_breaks_off_is_no_answer():
             ours.send(get(), SOON)
 
 
+def test_a_refusal_that_comes_before_the_whole_request_was_sent_is_heard():
+    with Server() as server, connections(server) as ours:
+        refusal = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\n\r\nno"
+        server._serve = lambda sock: (sock.recv(1), sock.sendall(refusal))
+        assert ours.send(Request("POST", "/", {}, b"x" * 2**24), SOON).status == 413
+
+
 def test_nobody_there_is_not_connected():
     with Server() as server:
         port = server.port
