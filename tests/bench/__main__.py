@@ -83,15 +83,18 @@ def main(
 
 
 def _rounds(contenders: list[Contender], course: Course, repeat: int) -> list[Round]:
-    """Alternating, so that what changes on the machine over time falls on all; larger sizes in the first turn only."""
+    """Taking turns, and each turn another one first, so that what the machine does meanwhile, and what the one before
+    has left it to do, falls on all; larger sizes in the first turn only."""
     if GO in contenders:
         programs.go_twin()
     if KOPF in contenders:
         programs.kopf()
     found = []
     for turn in range(repeat):
-        for contender in contenders:
+        first = turn % len(contenders)
+        for contender in contenders[first:] + contenders[:first]:
             progress.print(f"{contender.name}: round {turn + 1} of {repeat}")
+            os.sync()
             found.append(rounds.run(contender, course if turn == 0 else replace(course, sizes=course.sizes[:1])))
     return found
 
