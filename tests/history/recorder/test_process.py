@@ -31,6 +31,7 @@ class Senders:
         self.port = port
         self.answers: Counter[int | str] = Counter()
         self.acknowledged, self.stop = set(), threading.Event()
+        self._counting = threading.Lock()
 
     def send(self, numbers, patience=0.05):
         connection = HTTPConnection(LOOPBACK, self.port, timeout=30)
@@ -43,14 +44,18 @@ class Senders:
                     answer.read()
                 except OSError:
                     connection.close()
-                    self.answers["broken"] += 1
+                    self._count("broken")
                 else:
-                    self.answers[answer.status] += 1
+                    self._count(answer.status)
                     if answer.status == 204:
                         self.acknowledged.add(number)
                         break
                 self.stop.wait(patience)
         connection.close()
+
+    def _count(self, answer):
+        with self._counting:
+            self.answers[answer] += 1
 
     def all(self, numbers):
         parts = [numbers[start::SENDERS] for start in range(SENDERS)]
