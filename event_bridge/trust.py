@@ -7,6 +7,7 @@ import ssl
 import threading
 from pathlib import Path
 
+from functions.runtime import credentials
 from functions.runtime.settings import SettingsError
 
 _log = logging.getLogger("event_bridge")
@@ -52,8 +53,7 @@ class Trust:
         return found
 
     def _load(self, bundles: dict[Path, tuple[int, int, int]]) -> ssl.SSLContext:
-        context = ssl.create_default_context()
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # as `functions.runtime.credentials.context`, and as Knative
+        context = credentials.context({})
         where = "K_CA_CERTS"
         try:
             if self._ca_certs:

@@ -31,9 +31,10 @@ class Credentials:
 
 
 def context(tls: Mapping[str, Any]) -> ssl.SSLContext:
-    """A TLS context for `Credentials.tls` that judges authorities as Kubernetes' own clients do.
+    """A TLS context, such as for `Credentials.tls`, that judges authorities as Kubernetes' own clients do.
 
-    `cert_reqs` is CERT_REQUIRED unless given, `ca_certs`, `cert_file` and `key_file` are paths of PEM files.
+    `cert_reqs` is CERT_REQUIRED unless given, `ca_certs` (the system's authorities if not given), `cert_file` and
+    `key_file` are paths of PEM files.
 
     Python 3.13 became stricter (VERIFY_X509_STRICT, RFC 5280) than Go's crypto/x509, and so refuses the authorities of
     many clusters, which lack a key usage or a key identifier.
