@@ -3,7 +3,7 @@
 HttpError
 ├── NotConnected   no connection within its time
 ├── BadTls         no trust, or what came was no TLS
-├── TimedOut       silence for longer than was allowed
+├── TimedOut       silence, or the whole answer, took longer than was allowed
 └── Broken         the connection ended before the answer did, or what came is no HTTP
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -42,7 +43,7 @@ class BadTls(HttpError):
 
 
 class TimedOut(HttpError):
-    """Nothing came for as long as was allowed."""
+    """Nothing came for as long as was allowed, or too little to be the answer."""
 
     error_type = "timeout"
 
@@ -62,10 +63,14 @@ class Answer:
 
 
 class Stream:
-    """One answer, whose headers are there; a context that closes its connection, unless that was released before."""
+    """One answer, whose headers are there; a context that closes its connection, unless that was released before.
 
-    def __init__(self, sock: socket.socket) -> None:
+    It has to be over by `until`, a time of the monotonic clock, if there is one.
+    """
+
+    def __init__(self, sock: socket.socket, until: float | None = None) -> None:
         self._sock: socket.socket | None = sock
+        self._until = until
         self._message = _Message()
         while not self._message.headed:
             if not self._more(sock):
@@ -125,6 +130,8 @@ class Stream:
     def _more(self, sock: socket.socket) -> bool:
         """Read on; False at the end of a body that the connection's end ends."""
         try:
+            if self._until is not None:
+                sock.settimeout(_left(self._until))
             data = sock.recv(_CHUNK)
         except OSError as error:
             raise told(error) from error
@@ -179,6 +186,13 @@ class _Message:
             self.complete, self.keeps = True, self._parser.should_keep_alive()
         else:
             self.headers = {}
+
+
+def _left(until: float) -> float:
+    """Seconds; a socket would take none to mean that it must not wait, and what is negative for a mistake."""
+    if (seconds := until - time.monotonic()) <= 0:
+        raise TimeoutError("the answer takes longer than was allowed")
+    return seconds
 
 
 def told(error: OSError) -> HttpError:

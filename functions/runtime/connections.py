@@ -28,10 +28,10 @@ _NO_TARGET: Final = re.compile(r"[^!-~]")
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """Seconds for a connection to stand, and for each next piece of the answer to come."""
+    """Seconds for a connection to stand, and for the answer: the whole of it, or each next piece of a stream."""
 
     connect: float
-    read: float
+    answer: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Connections:
 
     def send(self, request: Request, patience: Patience, *, limit: int = 0) -> Answer:
         """The whole answer, or, of one that is longer, just more than `limit` bytes; raises HttpError."""
-        with self.open(request, patience) as stream:
+        with self._begin(request, patience, hard=True) as stream:
             data, whole = stream.read(limit)
             if whole and stream.can_be_kept:
                 self._give(stream.release())
@@ -93,19 +93,22 @@ class Connections:
 
     def open(self, request: Request, patience: Patience) -> Stream:
         """The answer as it comes, from its headers on; raises HttpError."""
-        written = request.written(self._fixed)
-        sock = self._take() or self._connect(patience.connect)
-        try:
-            self._ready()
-            return _begun(sock, written, patience.read)
-        except BaseException:
-            sock.close()
-            raise
+        return self._begin(request, patience, hard=False)
 
     def close(self) -> None:
         """Close the connections that nobody uses."""
         with self._lock:
             _close_all(self._idle)
+
+    def _begin(self, request: Request, patience: Patience, *, hard: bool) -> Stream:
+        written = request.written(self._fixed)
+        sock = self._take() or self._connect(patience.connect)
+        try:
+            self._ready()
+            return _begun(sock, written, patience.answer, hard=hard)
+        except BaseException:
+            sock.close()
+            raise
 
     def _connect(self, seconds: float) -> socket.socket:
         try:
@@ -145,7 +148,8 @@ def _close_all(idle: list[tuple[socket.socket, float]]) -> None:
         idle.pop()[0].close()
 
 
-def _begun(sock: socket.socket, written: bytes, seconds: float) -> Stream:
+def _begun(sock: socket.socket, written: bytes, seconds: float, *, hard: bool) -> Stream:
+    until = time.monotonic() + seconds if hard else None
     try:
         sock.settimeout(seconds)
         sock.sendall(written)
@@ -153,7 +157,7 @@ def _begun(sock: socket.socket, written: bytes, seconds: float) -> Stream:
         pass  # whoever takes no more of it may have said why: 413
     except OSError as error:
         raise told(error) from error
-    return Stream(sock)
+    return Stream(sock, until)
 
 
 def _has_something_to_say(sock: socket.socket) -> bool:

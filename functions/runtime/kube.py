@@ -237,7 +237,7 @@ class LineStream:
 
 
 def _patience(seconds: float) -> Patience:
-    return Patience(connect=min(seconds, CONNECT_SECONDS), read=seconds)
+    return Patience(connect=min(seconds, CONNECT_SECONDS), answer=seconds)
 
 
 def _unavailable(call: Call, error: HttpError) -> Unavailable:

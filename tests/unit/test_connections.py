@@ -3,6 +3,7 @@
 import socket
 import ssl
 import threading
+import time
 from contextlib import closing, suppress
 
 import pytest
@@ -12,7 +13,7 @@ from functions.dev.processes import LOOPBACK
 from functions.runtime.answers import BadTls, Broken, NotConnected, TimedOut
 from functions.runtime.connections import Connections, Patience, Request
 
-SOON = Patience(connect=5.0, read=5.0)
+SOON = Patience(connect=5.0, answer=5.0)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
 
@@ -158,6 +159,29 @@ def test_a_body_beyond_the_limit_is_cut_and_its_connection_closed():
 def test_an_answer_that_does_not_come_is_named(answer, error):
     with Server(answer) as server, connections(server) as ours, pytest.raises(error):
         ours.send(get(), Patience(5.0, 0.3))
+
+
+def drip(sock, begun, drops):
+    sock.recv(65536)
+    sock.sendall(begun)
+    for _ in range(drops):
+        time.sleep(0.02)
+        sock.sendall(b"y")
+
+
+@pytest.mark.parametrize("begun", [b"HTTP/1.1 200 OK\r\nx: ", b"HTTP/1.1 200 OK\r\n\r\n"], ids=["headers", "body"])
+def test_an_answer_that_comes_drop_by_drop_takes_no_longer_than_is_allowed(begun):
+    with Server() as server, connections(server) as ours:
+        server._serve = lambda sock: drip(sock, begun, 1000)
+        with pytest.raises(TimedOut):
+            ours.send(get(), Patience(5.0, 0.3))
+
+
+def test_a_stream_may_last_as_long_as_something_comes():
+    with Server() as server, connections(server) as ours:
+        server._serve = lambda sock: drip(sock, b"HTTP/1.1 200 OK\r\n\r\n", 20)
+        with ours.open(get(), Patience(5.0, 0.2)) as stream:
+            assert stream.read() == (b"y" * 20, True)
 
 
 def test_an_answer_that_breaks_off_is_no_answer():
