@@ -15,7 +15,6 @@ from event_bridge.backoff import Backoff
 from event_bridge.bridge import Bridge, Scope
 from event_bridge.dispatch import Dispatcher
 from event_bridge.figures import Figures
-from event_bridge.health import Checks, HealthServer
 from event_bridge.history import History
 from event_bridge.lease import Election, Lease
 from event_bridge.publish import Publisher
@@ -24,6 +23,7 @@ from event_bridge.settings import Settings
 from event_bridge.sink import Sink
 from event_bridge.watch import Watch
 from functions.runtime.credentials import Credentials
+from functions.runtime.health import Checks, HealthServer
 from functions.runtime.kube import Api, Call
 from functions.webapp.contract import Cause
 from functions.webapp.errors import ApiError
@@ -60,8 +60,10 @@ class Process:
         self._publisher: Publisher | None = None
         self._ending = threading.Event()
         self._watches = [Watch(scope, self._api, self._bridge, self._figures, settings) for scope in scopes]
-        checks = Checks(self._complaints_of_life, self._complaints, self._metrics, self._bridge.resend)
-        self._health = HealthServer(settings.health_host, settings.health_port, checks)
+        orders = {"/resend": lambda query: {"resent": self._bridge.resend(query.get("webapp", ""))}}
+        checks = Checks(self._complaints, self._metrics, self._complaints_of_life, orders)
+        at, host = settings.health_port, settings.health_host
+        self._health = HealthServer(checks, at, host=host, variable="BRIDGE_HEALTH_PORT")
 
     def start(self) -> None:
         """Fill the cache, learn who this cluster is, then lead or stand by."""

@@ -13,7 +13,7 @@ from event_bridge.settings import Destination
 from event_bridge.trust import Trust
 from functions.runtime.answers import HttpError
 from functions.runtime.connections import Connections, Patience, Request
-from functions.runtime.credentials import RotatingFile
+from functions.runtime.rotation import RotatingFile
 
 _DRAIN_BYTES: Final = 64 * 1024
 

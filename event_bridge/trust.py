@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import ssl
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from functions.runtime import credentials
+from functions.runtime.rotation import Identity, identity
 from functions.runtime.settings import SettingsError
 
 _log = logging.getLogger("event_bridge")
@@ -41,18 +43,15 @@ class Trust:
                     )
             return self._context
 
-    def _files(self) -> dict[Path, tuple[int, int, int]]:
-        """What differs once a bundle came, went or was replaced; the kubelet swaps a symlink, which `stat` follows."""
+    def _files(self) -> dict[Path, Identity]:
+        """What differs once a bundle came, went or was replaced."""
         found = {}
         for bundle in sorted(self._bundles.glob("*.pem")):
-            try:
-                told = bundle.stat()
-            except OSError:
-                continue  # it went in between
-            found[bundle] = (told.st_ino, told.st_mtime_ns, told.st_size)
+            with suppress(OSError):  # it went in between
+                found[bundle] = identity(bundle)
         return found
 
-    def _load(self, bundles: dict[Path, tuple[int, int, int]]) -> ssl.SSLContext:
+    def _load(self, bundles: dict[Path, Identity]) -> ssl.SSLContext:
         context = credentials.context({})
         where = "K_CA_CERTS"
         try:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import secrets
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote_plus
 
+from functions.runtime.rotation import RotatingFile
 from functions.runtime.settings import SettingsError
 
 _ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
@@ -18,31 +18,13 @@ _ASSERTION_SECONDS = 60
 _ALGORITHMS = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
 
 
-class SecretFile:
-    """A small text file; a replacement is used from the next reading on, the last good text while there is none.
-
-    Raises SettingsError where there was never one.
-    """
+class SecretFile(RotatingFile):
+    """A secret that is there from the start; raises SettingsError otherwise."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock = threading.Lock()
-        self._seen: tuple[int, ...] = ()
-        self._text = ""
+        super().__init__(path)
         if not self.read():
             raise SettingsError(f"{path} is empty or cannot be read: put the secret there, in one line")
-
-    def read(self) -> str:
-        """The text without surrounding space."""
-        with self._lock:
-            try:
-                found = self._path.stat()
-                seen = (found.st_ino, found.st_mtime_ns, found.st_size)
-                if seen != self._seen and (text := self._path.read_text(encoding="utf-8").strip()):
-                    self._text, self._seen = text, seen
-            except (OSError, UnicodeDecodeError):
-                pass  # a replacement in progress
-            return self._text
 
 
 class Credential(Protocol):

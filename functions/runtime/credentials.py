@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import ssl
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from functions.runtime.rotation import RotatingFile
+
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-_REREAD_SECONDS = 60.0
 
 
 class CredentialsError(Exception):
@@ -65,33 +65,13 @@ def load(environ: Mapping[str, str], *, context: str | None = None) -> Credentia
 
 def _in_cluster(server: str, folder: Path) -> Credentials:
     token = RotatingFile(folder / "token")
-    if token.read() is None:
+    if not token.read():
         raise CredentialsError(
             f"{folder / 'token'} cannot be read: mount the ServiceAccount token, or set WEBAPP_SERVICEACCOUNT_DIR"
         )
     return Credentials(
         server, lambda: f"Bearer {token.read()}", {"cert_reqs": "CERT_REQUIRED", "ca_certs": str(folder / "ca.crt")}
     )
-
-
-class RotatingFile:
-    """A small text file that somebody else replaces, such as a projected token: read again every minute."""
-
-    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
-        self._path = path
-        self._clock = clock
-        self._read_at = float("-inf")
-        self._text: str | None = None
-
-    def read(self) -> str | None:
-        """The text without surrounding space; the last good one, or None, while the file cannot be read."""
-        if self._clock() - self._read_at >= _REREAD_SECONDS:
-            try:
-                self._text = self._path.read_text(encoding="utf-8").strip()
-                self._read_at = self._clock()
-            except OSError:
-                pass  # a rotation in progress: the old token is still good
-        return self._text
 
 
 def _from_kubeconfig(path: str | None, context: str | None) -> Credentials:

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, generate_latest
 
 from functions.runtime import server
-from functions.runtime.health import Check, HealthServer
+from functions.runtime.health import Checks, HealthServer
 from functions.runtime.server import Application, Served
 from functions.runtime.tls import Certificate, Profile
 from functions.runtime.worker import AccessLog, DrainingWorker
@@ -26,7 +26,7 @@ def serve(
     make: Callable[[CollectorRegistry], Served],
     profile: Profile,
     *,
-    ready: Check = lambda: "",
+    ready: Callable[[], str] = lambda: "",
     graceful_seconds: int = 10,
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
@@ -41,7 +41,10 @@ def serve(
     certificate.context()  # a good pair to fall back on, before anybody may be replacing it
 
     def health(worker: DrainingWorker) -> None:
-        HealthServer(profile.health_port, lambda: worker.why_not_ready() or ready(), registry)
+        def complaints() -> list[str]:
+            return [why for why in (worker.why_not_ready(), ready()) if why]
+
+        HealthServer(Checks(complaints, lambda: generate_latest(registry)), profile.health_port).start()
 
     settings: dict[str, Any] = {
         **server.options(profile.port, profile.threads, graceful_seconds),

@@ -1,54 +1,97 @@
-"""Liveness, readiness and metrics on a plain port of their own, without certificate and off the server's threads."""
+"""A process's own port, plain HTTP: is it alive, is it ready, its metrics, and orders to it from its own host."""
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from functions.runtime.settings import SettingsError
 
-Check = Callable[[], str]
-"""Why the server is not ready, or an empty text."""
+_TIMEOUT_SECONDS: Final = 10.0
+_PAGES: Final = ("/livez", "/readyz", "/metrics")
+
+Order = Callable[[Mapping[str, str]], Mapping[str, Any]]
+"""Does something for a query, and tells what as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What the server asks: complaints (none means yes), and the page of metrics as Prometheus reads it.
+
+    `orders` are carried out for a POST to their path, from callers on the same host only.
+    """
+
+    ready: Callable[[], list[str]]
+    metrics: Callable[[], bytes]
+    alive: Callable[[], list[str]] = list
+    orders: Mapping[str, Order] = field(default_factory=dict)
 
 
 class HealthServer:
-    """Answers `/livez`, `/readyz` and `/metrics` from a thread of its own until `close`."""
+    """Serves `/livez`, `/readyz`, `/metrics` and the orders, off the threads that do the work.
 
-    def __init__(self, port: int, ready: Check, registry: CollectorRegistry) -> None:
-        handler = type("Handler", (_Handler,), {"ready": staticmethod(ready), "registry": registry})
-        self._server = ThreadingHTTPServer(("", port), handler)
+    Raises SettingsError, which names `variable`, where the port is not to be had.
+    """
+
+    def __init__(self, checks: Checks, port: int, *, host: str = "", variable: str = "HEALTH_PORT") -> None:
+        handler = type("Handler", (_Handler,), {"checks": checks})
+        try:
+            self._server = ThreadingHTTPServer((host, port), handler)
+        except OSError as error:
+            raise SettingsError(f"{variable}={port}: {error}; choose a port that is free") from None
         self._server.daemon_threads = True
-        threading.Thread(target=self._server.serve_forever, name="health", daemon=True).start()
+        self.port = self._server.server_address[1]
 
-    def close(self) -> None:
-        """Stop listening."""
-        self._server.shutdown()
-        self._server.server_close()
+    def start(self) -> None:
+        """Serve in a thread of its own, to the end of the process."""
+        threading.Thread(target=self._server.serve_forever, args=(None,), name="health", daemon=True).start()
 
 
 class _Handler(BaseHTTPRequestHandler):
-    ready: Check
-    registry: CollectorRegistry
-    timeout = 5
+    checks: Checks
+    timeout = _TIMEOUT_SECONDS
+    protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        match self.path.partition("?")[0]:
+        match urlsplit(self.path).path:
             case "/livez":
-                self._answer(200, "ok\n")
+                self._verdict(self.checks.alive())
             case "/readyz":
-                why = self.ready()
-                self._answer(503 if why else 200, f"{why or 'ok'}\n")
+                self._verdict(self.checks.ready())
             case "/metrics":
-                self._answer(200, generate_latest(self.registry).decode(), CONTENT_TYPE_LATEST)
+                self._answer(200, self.checks.metrics(), "text/plain; version=0.0.4; charset=utf-8")
             case _:
-                self._answer(404, "there is /livez, /readyz and /metrics\n")
+                self._not_found(_PAGES)
 
-    def _answer(self, status: int, text: str, content_type: str = "text/plain; charset=utf-8") -> None:
-        body = text.encode()
+    def do_POST(self) -> None:
+        where = urlsplit(self.path)
+        order = self.checks.orders.get(where.path)
+        if order is None:
+            self._not_found(self.checks.orders)
+        elif not ip_address(self.client_address[0]).is_loopback:
+            self._answer(403, b"only from the same host: kubectl port-forward or kubectl exec reach it\n")
+        else:
+            told = order(dict(parse_qsl(where.query)))
+            self._answer(200, json.dumps(told).encode() + b"\n", "application/json")
+
+    def _not_found(self, there: Iterable[str]) -> None:
+        self._answer(404, f"not found; there is {', '.join(there) or 'nothing of the kind'}\n".encode())
+
+    def _verdict(self, complaints: list[str]) -> None:
+        self._answer(503 if complaints else 200, "".join(f"{each}\n" for each in complaints or ["ok"]).encode())
+
+    def _answer(self, status: int, body: bytes, content_type: str = "text/plain; charset=utf-8") -> None:
+        self.close_connection = True  # no thread is kept for a scraper between two calls
         self.send_response(status)
         self.send_header("content-type", content_type)
         self.send_header("content-length", str(len(body)))
+        self.send_header("connection", "close")
         self.end_headers()
         self.wfile.write(body)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from functions.runtime.rotation import identity
 from functions.runtime.settings import SettingsError, integer, read, seconds
 
 PATIENCE_SECONDS = 5.0
@@ -83,7 +84,7 @@ class Certificate:
         with self._lock:
             try:
                 authorities = self._profile.client_authorities()
-                seen = (authorities, *(_identity(path) for path in self._profile.files))
+                seen = (authorities, *(identity(path) for path in self._profile.files))
                 if seen != self._seen:
                     self._context = self._load(authorities)
                     self._seen = seen
@@ -133,9 +134,3 @@ def client_chain(connection: object) -> list[bytes]:
     if sys.version_info >= (3, 13):
         return connection.get_verified_chain()
     return [certificate]
-
-
-def _identity(path: Path) -> tuple[int, ...]:
-    """What differs once a file was replaced; the kubelet swaps a symlink, which `stat` follows."""
-    found = path.stat()
-    return found.st_ino, found.st_mtime_ns, found.st_size

@@ -22,15 +22,11 @@ def secret(tmp_path):
     return SecretFile(tmp_path / "secret")
 
 
-def test_replaced_secret_is_used_at_once_and_a_missing_one_changes_nothing(secret, tmp_path):
-    assert secret.read() == "s3cret"
-    (tmp_path / "new").write_text("another")
-    (tmp_path / "new").replace(tmp_path / "secret")
-    assert secret.read() == "another"
-    (tmp_path / "secret").unlink()
-    assert secret.read() == "another"
-    (tmp_path / "secret").write_text("")
-    assert secret.read() == "another"
+def test_a_secret_that_never_was_there_is_no_setting(tmp_path):
+    (tmp_path / "empty").write_text(" \n")
+    for path in (tmp_path / "empty", tmp_path / "none"):
+        with pytest.raises(SettingsError, match="is empty or cannot be read: put the secret there"):
+            SecretFile(path)
 
 
 def test_client_secret_is_form_encoded_before_it_is_base64(tmp_path):

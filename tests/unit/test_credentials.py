@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from functions.dev import kubeconfig
-from functions.runtime.credentials import CredentialsError, RotatingFile, load
+from functions.runtime.credentials import CredentialsError, load
 
 
 class Clock:
@@ -43,33 +43,6 @@ def test_an_ipv6_address_is_put_in_brackets(account):
 def test_a_pod_without_a_token_says_what_to_do(tmp_path):
     with pytest.raises(CredentialsError, match="mount the ServiceAccount token, or set WEBAPP_SERVICEACCOUNT_DIR"):
         load(in_cluster(tmp_path))
-
-
-def test_a_token_is_read_again_every_minute(account):
-    clock = Clock()
-    token = RotatingFile(account / "token", clock)
-    assert token.read() == "first"
-    (account / "token").write_text("second")
-    clock.now = 59.9
-    assert token.read() == "first"
-    clock.now = 60.0
-    assert token.read() == "second"
-
-
-def test_a_token_that_cannot_be_read_is_the_old_one_until_it_can(account):
-    clock = Clock()
-    token = RotatingFile(account / "token", clock)
-    token.read()
-    (account / "token").unlink()
-    clock.now = 60.0
-    assert token.read() == "first"
-    (account / "token").write_text("second")
-    clock.now = 60.1
-    assert token.read() == "second"
-
-
-def test_a_file_that_never_was_is_none(tmp_path):
-    assert RotatingFile(tmp_path / "token").read() is None
 
 
 def test_a_kubeconfig_wins_over_the_pod(account, tmp_path):
