@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -53,33 +54,30 @@ class Pair:
         return self.key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
 
 
-def authority(now: datetime, lifetime: timedelta) -> Pair:
-    """A new authority, told apart from earlier ones by its serial number in the name."""
+def authority(now: datetime, lifetime: timedelta, name: str = "") -> Pair:
+    """A new authority; without a name, its serial number tells it apart from earlier ones."""
     key = ec.generate_private_key(ec.SECP256R1())
     serial = x509.random_serial_number()
-    name = _name(f"webapp-ca {serial:x}"[:64])
+    subject = named(name or f"webapp-ca {serial:x}"[:64])
     uses = {use: use in {"digital_signature", "key_cert_sign", "crl_sign"} for use in _USES}
-    builder = (
-        _builder(name, name, key.public_key(), now, lifetime, serial)
+    unsigned = (
+        _builder(subject, subject, key.public_key(), now, lifetime, serial)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.KeyUsage(**uses), critical=True)
     )
-    return Pair(builder.sign(key, hashes.SHA256()), key)
+    return Pair(unsigned.sign(key, hashes.SHA256()), key)
 
 
 def server(issuer: Pair, host: str, now: datetime, lifetime: timedelta) -> Pair:
     """A certificate for one DNS name; it never outlives its authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     lifetime = min(lifetime, issuer.certificate.not_valid_after_utc - now)
-    subject = _name(host[:64])
-    signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key())
-    builder = (
-        _builder(subject, issuer.certificate.subject, key.public_key(), now, lifetime, x509.random_serial_number())
+    unsigned = (
+        issued(issuer, named(host[:64]), key.public_key(), now, lifetime)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(signer, critical=False)
     )
-    return Pair(builder.sign(issuer.key, hashes.SHA256()), key)
+    return Pair(unsigned.sign(issuer.key, hashes.SHA256()), key)
 
 
 def signed_by(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
@@ -105,8 +103,21 @@ def pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
-def _name(common: str) -> x509.Name:
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+def named(common: str, organizations: Iterable[str] = ()) -> x509.Name:
+    """A subject."""
+    attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, each) for each in organizations]
+    return x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+
+def issued(
+    issuer: Pair, subject: x509.Name, key: ec.EllipticCurvePublicKey, now: datetime, lifetime: timedelta
+) -> x509.CertificateBuilder:
+    """What every certificate of an authority has; it is still to be signed."""
+    signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key())
+    serial = x509.random_serial_number()
+    return _builder(subject, issuer.certificate.subject, key, now, lifetime, serial).add_extension(
+        signer, critical=False
+    )
 
 
 def _builder(  # noqa: PLR0913, PLR0917 - the fields of a certificate
