@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from functions.runtime.listening import Address
 from functions.runtime.settings import SettingsError, integer, names, read, seconds, switch
 from functions.webapp import attributes, header_value
 from functions.webapp.errors import MalformedEvent
 from functions.webapp.resources import DEFAULT_GROUP, OWNED, SYSTEM_NAMESPACE, Resource, webapp
 
+HEALTH_PORT: Final = "BRIDGE_HEALTH_PORT"
 TRUST_BUNDLES: Final = Path("/knative-custom-certs")
 """Where Knative mounts further certificate authorities."""
 
@@ -80,8 +82,7 @@ class Settings:
     relist_seconds: float
     resync_seconds: float
     lease: LeaseSettings | None
-    health_host: str
-    health_port: int
+    health: Address
     parking_file: Path
     parking_bytes: int
 
@@ -114,8 +115,7 @@ def load(environ: Mapping[str, str]) -> Settings:
         relist_seconds=read(environ, "BRIDGE_RELIST_SECONDS", seconds(1, 864000), 1800.0),
         resync_seconds=read(environ, "BRIDGE_RESYNC_SECONDS", seconds(1, 864000), 36000.0),
         lease=_lease(environ) if read(environ, "BRIDGE_LEASE", switch, default=True) else None,
-        health_host=environ.get("BRIDGE_HEALTH_HOST", ""),
-        health_port=read(environ, "BRIDGE_HEALTH_PORT", integer(0, 65535), 8081),
+        health=Address.load(environ, 8081, variable=HEALTH_PORT, host="BRIDGE_HEALTH_HOST"),
         parking_file=read(environ, "BRIDGE_PARKING_FILE", Path, tmp),
         parking_bytes=read(environ, "BRIDGE_PARKING_BYTES", integer(128 * 1024, 1 << 30), 4 << 20),
     )

@@ -86,7 +86,12 @@ class Operator:
         """The environment of a part with a ServiceAccount, or without ("")."""
         kubeconfig = str(self._cluster.service_account_kubeconfig(SYSTEM_NAMESPACE, account)) if account else ""
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(("K_", "KUBERNETES_"))}
-        ours = {"KUBECONFIG": kubeconfig, "WEBAPP_API_GROUP": self._group, "WEBAPP_LOG_FORMAT": "console"}
+        ours = {
+            "KUBECONFIG": kubeconfig,
+            "LISTEN_HOST": LOOPBACK,
+            "WEBAPP_API_GROUP": self._group,
+            "WEBAPP_LOG_FORMAT": "console",
+        }
         return {**inherited, **ours, **settings}
 
 

@@ -30,7 +30,7 @@ def main() -> None:
     except (SettingsError, credentials.CredentialsError) as error:
         sys.exit(f"{SERVICE}: {error}")
     startup.reached("settings")
-    serve(lambda: _served(settings, who, startup), port=settings.port, threads=settings.threads)
+    serve(lambda: _served(settings, who, startup), settings.at, threads=settings.threads)
 
 
 def _served(settings: Settings, who: credentials.Credentials, startup: Startup) -> Served:

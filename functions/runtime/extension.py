@@ -30,7 +30,7 @@ def serve(
     graceful_seconds: int = 10,
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Serve the app on all addresses until SIGTERM.
+    """Serve the app until SIGTERM.
 
     From then on `/readyz` says no while the app answers for `profile.drain_seconds` more, and requests that run even
     then have `graceful_seconds` to end. `make` is called in the worker with the registry that `/metrics` shows;
@@ -44,10 +44,10 @@ def serve(
         def complaints() -> list[str]:
             return [why for why in (worker.why_not_ready(), ready()) if why]
 
-        HealthServer(Checks(complaints, lambda: generate_latest(registry)), profile.health_port).start()
+        HealthServer(Checks(complaints, lambda: generate_latest(registry)), profile.health).start()
 
     settings: dict[str, Any] = {
-        **server.options(profile.port, profile.threads, graceful_seconds),
+        **server.options(profile.at, profile.threads, graceful_seconds),
         "worker_class": DrainingWorker.after(profile.drain_seconds),
         "logger_class": AccessLog,
         "graceful_timeout": round(profile.drain_seconds) + graceful_seconds,

@@ -7,10 +7,10 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from ipaddress import ip_address
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
+from functions.runtime.listening import Address, is_loopback
 from functions.runtime.settings import SettingsError
 
 _TIMEOUT_SECONDS: Final = 10.0
@@ -36,17 +36,17 @@ class Checks:
 class HealthServer:
     """Serves `/livez`, `/readyz`, `/metrics` and the orders, off the threads that do the work.
 
-    Raises SettingsError, which names `variable`, where the port is not to be had.
+    Raises SettingsError, which names the `variable` of the port, where that is not to be had.
     """
 
-    def __init__(self, checks: Checks, port: int, *, host: str = "", variable: str = "HEALTH_PORT") -> None:
+    def __init__(self, checks: Checks, at: Address, variable: str = "HEALTH_PORT") -> None:
         handler = type("Handler", (_Handler,), {"checks": checks})
+        server = type("Server", (ThreadingHTTPServer,), {"address_family": at.family, "daemon_threads": True})
         try:
-            self._server = ThreadingHTTPServer((host, port), handler)
+            self._server: ThreadingHTTPServer = server((at.host, at.port), handler)
         except OSError as error:
-            raise SettingsError(f"{variable}={port}: {error}; choose a port that is free") from None
-        self._server.daemon_threads = True
-        self.port = self._server.server_address[1]
+            raise SettingsError(f"{variable}={at.port}: {error}; choose a port that is free") from None
+        self.port: int = self._server.server_address[1]
 
     def start(self) -> None:
         """Serve in a thread of its own, to the end of the process."""
@@ -74,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
         order = self.checks.orders.get(where.path)
         if order is None:
             self._not_found(self.checks.orders)
-        elif not ip_address(self.client_address[0]).is_loopback:
+        elif not is_loopback(self.client_address[0]):
             self._answer(403, b"only from the same host: kubectl port-forward or kubectl exec reach it\n")
         else:
             told = order(dict(parse_qsl(where.query)))

@@ -11,6 +11,8 @@ from typing import Any
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 
+from functions.runtime.listening import Address
+
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where the worker's heartbeat file costs no disk
 
 DRAIN_SECONDS = 1
@@ -25,8 +27,8 @@ class Served:
     close: Callable[[], None]
 
 
-def serve(make: Callable[[], Served], *, port: int, threads: int, graceful_seconds: int = 25) -> None:
-    """Serve the app on all addresses until SIGTERM; requests that run then have `graceful_seconds` to end.
+def serve(make: Callable[[], Served], at: Address, *, threads: int, graceful_seconds: int = 25) -> None:
+    """Serve the app until SIGTERM; requests that run then have `graceful_seconds` to end.
 
     Those that come then are told to come again (503).
 
@@ -35,14 +37,14 @@ def serve(make: Callable[[], Served], *, port: int, threads: int, graceful_secon
     from functions.runtime.drain import RefusingWorker  # noqa: PLC0415 - gunicorn's worker, which only a server needs
 
     gc.freeze()  # the worker shares what is loaded by now, as long as no collection touches it
-    settings = options(port, threads, graceful_seconds + DRAIN_SECONDS)
+    settings = options(at, threads, graceful_seconds + DRAIN_SECONDS)
     Application(make, {**settings, "worker_class": RefusingWorker.after(DRAIN_SECONDS)}).run()
 
 
-def options(port: int, threads: int, graceful_seconds: int) -> dict[str, Any]:
+def options(at: Address, threads: int, graceful_seconds: int) -> dict[str, Any]:
     """Gunicorn's settings, by its own names."""
     return {
-        "bind": f"0.0.0.0:{port}",
+        "bind": str(at),
         "worker_class": "gthread",
         "workers": 1,
         "threads": threads,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from functions.runtime.listening import Address
 from functions.runtime.rotation import identity
 from functions.runtime.settings import SettingsError, integer, read, seconds
 
@@ -29,11 +30,11 @@ class Profile:
     it runs. `drain_seconds` is how long the server goes on answering after SIGTERM.
     """
 
+    at: Address
+    health: Address
     certificate: Path = Path("/etc/webapp/tls/tls.crt")
     key: Path = Path("/etc/webapp/tls/tls.key")
     client_ca: Path | None = None
-    port: int = 8443
-    health_port: int = 8081
     threads: int = 16
     drain_seconds: float = 30.0
     client_authorities: Callable[[], bytes] = lambda: b""
@@ -42,11 +43,11 @@ class Profile:
     def load(cls, environ: Mapping[str, str]) -> Self:
         """Raises SettingsError, also for certificate files that cannot be used."""
         found = cls(
+            at=Address.load(environ, 8443),
+            health=Address.load(environ, 8081, variable="HEALTH_PORT"),
             certificate=read(environ, "TLS_CERT_FILE", Path, cls.certificate),
             key=read(environ, "TLS_KEY_FILE", Path, cls.key),
             client_ca=read(environ, "TLS_CLIENT_CA_FILE", Path, cls.client_ca),
-            port=read(environ, "PORT", integer(1, 65535), cls.port),
-            health_port=read(environ, "HEALTH_PORT", integer(1, 65535), cls.health_port),
             threads=read(environ, "SERVER_THREADS", integer(1, 256), cls.threads),
             drain_seconds=read(environ, "DRAIN_SECONDS", seconds(0, 600), cls.drain_seconds),
         )

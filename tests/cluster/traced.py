@@ -68,7 +68,7 @@ class Stage:
         for phase in ("import", "settings", "app"):
             startup.reached(phase)
         link = startup.finish(tracer, "webapp-reconcile")
-        http = make_server(LOOPBACK, 0, create_app(Settings(), means, link), threaded=True)
+        http = make_server(LOOPBACK, 0, create_app(Settings.load({}), means, link), threaded=True)
         thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
         self.url = f"http://{LOOPBACK}:{http.server_port}/"

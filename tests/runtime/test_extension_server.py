@@ -16,6 +16,7 @@ import pytest
 
 from functions.dev.certificates import CertificateAuthority
 from functions.dev.processes import LOOPBACK, ProcessGroup, free_port
+from functions.runtime.listening import everywhere
 from functions.runtime.settings import SettingsError
 from functions.runtime.tls import Profile
 
@@ -57,10 +58,10 @@ class Server:
         except OSError:
             return 0
 
-    def connect(self, *, timeout=10):
+    def connect(self, *, host=LOOPBACK, timeout=10):
         """A TLS connection that has asked nothing yet."""
         context = ssl.create_default_context(cafile=self.authority.certificate)
-        plain = socket.create_connection((LOOPBACK, self.port), timeout)
+        plain = socket.create_connection((host, self.port), timeout)
         return self._stack.enter_context(context.wrap_socket(plain, server_hostname=HOST))
 
     def client(self):
@@ -84,6 +85,14 @@ def ask(client):
 def serial(server):
     with server.connect() as connection:
         return connection.getpeercert()["serialNumber"]
+
+
+def test_every_address_of_the_machine_is_served(start):
+    server = start()
+    for host in [LOOPBACK, "::1"] if everywhere() == "::" else [LOOPBACK]:
+        client = http.client.HTTPConnection(HOST)
+        client.sock = server.connect(host=host)
+        assert ask(client)[0] == 200
 
 
 def test_replaced_certificate_serves_the_next_connection(start):

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import threading
 import urllib.error
 import urllib.request
 
@@ -10,7 +9,9 @@ import pytest
 
 from functions.dev.processes import LOOPBACK
 from functions.runtime.health import Checks, HealthServer
+from functions.runtime.listening import Address
 from functions.runtime.settings import SettingsError
+from tests.unit.healthport import serving
 
 
 @pytest.fixture
@@ -21,15 +22,8 @@ def complaints():
 @pytest.fixture
 def server(complaints):
     orders = {"/resend": lambda query: {"resent": len(query), **query}}
-    made = HealthServer(Checks(lambda: complaints, lambda: b"up 1\n", orders=orders), 0, host=LOOPBACK)
-    made.start()
-    yield made
-    ending = threading.Thread(target=made._server.shutdown)
-    ending.start()
-    while ending.is_alive():  # it sleeps until somebody comes
-        socket.create_connection((LOOPBACK, made.port)).close()
-        ending.join(0.05)
-    made._server.server_close()
+    with serving(Checks(lambda: complaints, lambda: b"up 1\n", orders=orders), Address(LOOPBACK, 0)) as made:
+        yield made
 
 
 def ask(server, path, method="GET"):
@@ -75,4 +69,4 @@ def test_an_order_from_elsewhere_is_refused(server):
 
 def test_a_port_that_is_taken_names_its_variable(server):
     with pytest.raises(SettingsError, match=f"^MY_PORT={server.port}: .*; choose a port that is free"):
-        HealthServer(Checks(list, bytes), server.port, host=LOOPBACK, variable="MY_PORT")
+        HealthServer(Checks(list, bytes), Address(LOOPBACK, server.port), "MY_PORT")

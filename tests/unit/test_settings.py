@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from functions.reconcile.settings import Settings
+from functions.runtime.listening import Address, everywhere
 from functions.runtime.settings import SettingsError, integer, names, read, seconds, share, switch
 
 
 def test_an_empty_environment_gives_the_defaults():
-    assert Settings.load({}) == Settings()
+    assert Settings.load({}) == Settings(at=Address(everywhere(), 8080))
 
 
 def test_every_variable_is_read():
@@ -21,13 +22,14 @@ def test_every_variable_is_read():
         {
             "WEBAPP_API_GROUP": "mycompany.com",
             "WEBAPP_NAMESPACES": " blue, green,,blue ",
+            "LISTEN_HOST": "127.0.0.1",
             "PORT": "9000",
             "RECONCILE_THREADS": "3",
             "RECONCILE_DEADLINE_SECONDS": "2.5",
         }
     )
     assert (found.group, found.namespaces) == ("mycompany.com", ("blue", "green"))
-    assert (found.port, found.threads, found.deadline_seconds) == (9000, 3, 2.5)
+    assert (str(found.at), found.threads, found.deadline_seconds) == ("127.0.0.1:9000", 3, 2.5)
 
 
 def test_a_blank_variable_counts_as_unset():
@@ -37,6 +39,7 @@ def test_a_blank_variable_counts_as_unset():
 @pytest.mark.parametrize(
     ("name", "value", "cure"),
     [
+        ("LISTEN_HOST", "localhost", "such as 127.0.0.1 or ::1"),
         ("PORT", "0", "from 1 to 65535"),
         ("PORT", "65536", "from 1 to 65535"),
         ("PORT", "8080.0", "from 1 to 65535"),

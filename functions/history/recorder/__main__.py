@@ -29,7 +29,7 @@ def main() -> None:
         who = credentials.load(os.environ) if settings.senders else None
     except (SettingsError, credentials.CredentialsError) as error:
         sys.exit(f"{SERVICE}: {error}")
-    serve(lambda: _served(settings, who), port=settings.port, threads=settings.threads)
+    serve(lambda: _served(settings, who), settings.at, threads=settings.threads)
 
 
 def _served(settings: Settings, who: credentials.Credentials | None) -> Served:

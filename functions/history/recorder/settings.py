@@ -9,6 +9,7 @@ from typing import Self
 
 from functions.history import settings
 from functions.history.settings import Database
+from functions.runtime.listening import Address
 from functions.runtime.senders import Expected
 from functions.runtime.settings import SettingsError, integer, read, seconds
 from functions.webapp.resources import DEFAULT_GROUP
@@ -18,10 +19,10 @@ from functions.webapp.resources import DEFAULT_GROUP
 class Settings:
     """Read once at start. `queue` events may wait at a time; the other threads refuse events and answer probes."""
 
+    at: Address
     database: Database
     history_group: str
     group: str = DEFAULT_GROUP
-    port: int = 8080
     threads: int = 64
     queue: int = 48
     keep_runs: int = 100
@@ -33,10 +34,10 @@ class Settings:
     def load(cls, environ: Mapping[str, str]) -> Self:
         """Raises SettingsError, which names the variable, its value and what would be right."""
         found = cls(
+            at=Address.load(environ, 8080),
             database=Database.load(environ),
             history_group=settings.group(environ),
             group=read(environ, "WEBAPP_API_GROUP", str, cls.group),
-            port=read(environ, "PORT", integer(1, 65535), cls.port),
             threads=(threads := read(environ, "HISTORY_THREADS", integer(2, 512), cls.threads)),
             queue=read(environ, "HISTORY_QUEUE", integer(1, 511), max(1, threads * 3 // 4)),
             keep_runs=read(environ, "HISTORY_KEEP_RUNS", integer(1, 1_000_000), cls.keep_runs),
