@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -34,12 +35,12 @@ def only(cluster: Cluster, overlay: str, kind: str) -> dict[str, Any]:
     return next(each for each in found if each["kind"] == kind and name in {None, each["metadata"]["name"]})
 
 
-def composed(folder: Path, *components: str) -> Path:
-    """The folder, now with a kustomization of the direct overlay and components."""
+def composed(folder: Path, *components: str, resources: Sequence[str] = ("overlays/direct",)) -> Path:
+    """The folder, now with a kustomization of these resources, the direct overlay or others, and of components."""
     root = os.path.relpath(FOLDER, folder)
     lines = [
         "resources:",
-        f"  - {root}/overlays/direct",
+        *(f"  - {root}/{each}" for each in resources),
         "components:",
         *(f"  - {root}/components/{each}" for each in components),
     ]

@@ -1,6 +1,7 @@
 """The history's manifests: accepted by everything that looks at them, and true to one another."""
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -23,6 +24,10 @@ REGISTRATION = f"{VERSION}.{DEFAULT_GROUP}"
 def one(found, kind, name=None):
     (each,) = [each for each in found if each["kind"] == kind and name in {None, each["metadata"]["name"]}]
     return each
+
+
+def variables(pod):
+    return {each["name"]: each.get("value") for each in pod["containers"][0]["env"]}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -52,10 +57,29 @@ def test_component_makes_the_bridge_hand_on_what_it_is_told(knative, tmp_path):
     folder = composed(tmp_path, "history")
     assert tried(knative, built(knative, folder))
     bridge = one(manifests(knative, folder), "Deployment", "webapp-bridge")
-    environment = {
-        each["name"]: each.get("value") for each in bridge["spec"]["template"]["spec"]["containers"][0]["env"]
-    }
-    assert environment["BRIDGE_HISTORY_SINK"] == f"http://{RECORDER}.{SYSTEM_NAMESPACE}.svc"
+    assert (
+        variables(bridge["spec"]["template"]["spec"])["BRIDGE_HISTORY_SINK"]
+        == f"http://{RECORDER}.{SYSTEM_NAMESPACE}.svc"
+    )
+
+
+def test_with_tokens_the_recorder_asks_for_what_the_bridge_brings(knative, tmp_path):
+    folder = composed(tmp_path, "history", "oidc-history", resources=["overlays/oidc", "extensions/history"])
+    found = manifests(knative, folder)
+    assert complaints(found) == []
+    assert len(tried(knative, built(knative, folder))) == len(found)
+    bridge = one(found, "Deployment", "webapp-bridge")["spec"]["template"]["spec"]
+    path = Path(variables(bridge)["BRIDGE_HISTORY_TOKEN"])
+    mounts = {each["mountPath"]: each["name"] for each in bridge["containers"][0]["volumeMounts"]}
+    (volume,) = [each for each in bridge["volumes"] if each["name"] == mounts[str(path.parent)]]
+    (source,) = volume["projected"]["sources"]
+    assert source["serviceAccountToken"]["path"] == path.name
+    recorder = one(found, "Service", RECORDER)["spec"]["template"]["spec"]
+    for each in (recorder, one(found, "ServiceAccount", RECORDER)):
+        assert "automountServiceAccountToken" not in each, "it reads the keys that tokens are signed with"
+    assert variables(recorder)["SENDER_AUDIENCE"] == source["serviceAccountToken"]["audience"]
+    sender = f"system:serviceaccount:{SYSTEM_NAMESPACE}:{bridge['serviceAccountName']}"
+    assert variables(recorder)["SENDER_SUBJECTS"] == sender
 
 
 def test_registration_stands_apart_from_what_it_registers(knative):
@@ -111,8 +135,7 @@ def test_both_parts_have_the_same_database_and_password(knative):
     for pod in (server, recorder):
         container = pod["containers"][0]
         assert container["envFrom"] == [{"configMapRef": {"name": one(found, "ConfigMap")["metadata"]["name"]}}]
-        environment = {each["name"]: each["value"] for each in container["env"]}
-        assert environment["HISTORY_DATABASE_PASSWORD_FILE"] == "/etc/webapp/database/password"
+        assert variables(pod)["HISTORY_DATABASE_PASSWORD_FILE"] == "/etc/webapp/database/password"
         mounts = {each["mountPath"]: each["name"] for each in container["volumeMounts"]}
         secrets = {each["name"]: each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each}
         assert secrets[mounts["/etc/webapp/database"]] == "webapp-history-database"
@@ -121,9 +144,7 @@ def test_both_parts_have_the_same_database_and_password(knative):
 def test_each_limit_outlives_the_one_inside_it(knative, tmp_path):
     found = manifests(knative, HISTORY)
     pod = one(found, "Service", RECORDER)["spec"]["template"]["spec"]
-    environment = {each["name"]: each["value"] for each in pod["containers"][0]["env"]} | one(found, "ConfigMap")[
-        "data"
-    ]
+    environment = variables(pod) | one(found, "ConfigMap")["data"]
     password = tmp_path / "password"
     password.write_text("word")
     settings = Settings.load({**environment, "HISTORY_DATABASE_PASSWORD_FILE": str(password)})

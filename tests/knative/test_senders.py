@@ -8,10 +8,14 @@ import pytest
 import urllib3
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from functions.dev.operator import Operator
+from functions.dev import manifests
+from functions.dev.operator import Operator, await_ready
 from functions.dev.processes import ProcessGroup
+from functions.webapp.resources import SYSTEM_NAMESPACE
+from tests.history import runs
 
 AUDIENCE = "webapp-reconciler"
+RECORDER = "webapp-history-recorder"
 BRIDGE = "system:serviceaccount:webapp-system:webapp-bridge"
 EVENT = json.dumps(
     {
@@ -99,6 +103,35 @@ def test_made_up_keys_do_not_make_the_function_ask_the_api_server(cluster, guard
         assert answer.status == 401
     asked = [each["requestURI"] for each in audit("webapp-reconciler", mark)]
     assert len([uri for uri in asked if "openid" in uri]) <= 2
+
+
+@pytest.fixture(scope="module")
+def guarded_recorder(cluster, processes):
+    """A recorder as the component oidc-history runs it."""
+    cluster.apply(manifests.history_roles())
+    settings = {
+        "SENDER_AUDIENCE": RECORDER,
+        "SENDER_SUBJECTS": BRIDGE,
+        "KUBECONFIG": str(cluster.service_account_kubeconfig(SYSTEM_NAMESPACE, RECORDER)),
+    }
+    url = Operator(cluster, processes).start_recorder(f"sqlite:///{processes.folder / 'history.db'}", settings)
+    await_ready(processes["recorder"], f"{url}health/readiness")
+    return url
+
+
+def test_only_the_bridge_writes_history(cluster, guarded_recorder):
+    headers, body = runs.request(1)
+
+    def write(**proof):
+        return urllib3.request("POST", guarded_recorder, body=body, headers={**headers, **proof}, retries=False).status
+
+    tokens = [
+        token(cluster, "webapp-bridge", RECORDER),
+        token(cluster, "webapp-bridge"),
+        token(cluster, "webapp-reconciler", RECORDER),
+    ]
+    assert write() == 401
+    assert [write(authorization=f"Bearer {each}") for each in tokens] == [204, 401, 403]
 
 
 def test_health_and_abuse_protection_ask_for_no_token(guarded):
