@@ -33,8 +33,13 @@ class Address:
 
 
 def everywhere() -> str:
-    """The address that stands for all: `::`, but where the kernel has no IPv6 (RFC 3493 section 5.3)."""
-    return "::" if socket.has_dualstack_ipv6() else "0.0.0.0"  # noqa: S104 - pods are reached from elsewhere
+    """The address that stands for all: `::`, but where that would not be IPv4's as well (RFC 3493 section 5.3)."""
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            both = not probe.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
+    except OSError:  # a kernel without IPv6
+        both = False
+    return "::" if both else "0.0.0.0"  # noqa: S104 - pods are reached from elsewhere
 
 
 def is_loopback(host: str) -> bool:

@@ -1,7 +1,8 @@
 """On which addresses a process is reached, over real sockets."""
 
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
+from types import SimpleNamespace
 
 import pytest
 
@@ -54,8 +55,17 @@ def test_an_address_is_written_as_in_a_url(host, text, family):
     assert (str(at), at.family, server.options(at, 1, 1)["bind"]) == (text, family, text)
 
 
-def test_without_ipv6_all_addresses_are_those_of_ipv4(monkeypatch):
-    monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+def without_ipv6(_family):
+    raise OSError("Address family not supported by protocol")
+
+
+def with_ipv6_alone(_family):
+    return nullcontext(SimpleNamespace(getsockopt=lambda *_: 1))
+
+
+@pytest.mark.parametrize("kernel", [without_ipv6, with_ipv6_alone])
+def test_where_one_socket_cannot_be_both_families_it_is_ipv4(monkeypatch, kernel):
+    monkeypatch.setattr(socket, "socket", kernel)
     assert everywhere() == "0.0.0.0"
 
 
