@@ -10,6 +10,7 @@ from functions.aggregation.collection import Selection
 from functions.aggregation.selectors import FieldRequirement
 from functions.aggregation.status import Unavailable
 from functions.dev.runs import NoHistory, Run
+from functions.history.record import WEBAPP_FIELD
 from functions.history.settings import Database
 from functions.history.store import Store
 from functions.runtime.settings import SettingsError
@@ -23,7 +24,7 @@ def newest(url: str, group: str, namespace: str, webapp: str, limit: int) -> lis
         raise NoHistory(f"--database: {error}") from error
     if settings.is_sqlite and not Path(str(settings.url.database)).is_file():
         raise NoHistory(f"--database {url!r}: there is no such file; `webapp dev` prints the URL of its own")
-    wanted = Selection(namespace, fields=(FieldRequirement("spec.webAppRef.name", equal=True, value=webapp),))
+    wanted = Selection(namespace, fields=(FieldRequirement(WEBAPP_FIELD, equal=True, value=webapp),))
     try:
         with closing(Store(settings, group)) as store:
             return store.list(wanted, limit).objects

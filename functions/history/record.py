@@ -31,6 +31,9 @@ WEBAPP_LABEL: Final = "webapp"
 OUTCOME_LABEL: Final = "outcome"
 TRIGGER_LABEL: Final = "trigger"
 
+WEBAPP_FIELD: Final = "spec.webAppRef.name"
+OUTCOME_FIELD: Final = "status.outcome"
+
 MAX_LABEL: Final = 63
 """A longer value is no label (apimachinery `pkg/util/validation`): the object goes without it."""
 

@@ -8,7 +8,7 @@ from sqlalchemy import Column, ColumnElement, and_, false, func, not_, true
 
 from functions.aggregation.collection import Selection
 from functions.aggregation.selectors import FieldRequirement, Operator, Requirement
-from functions.history.record import MAX_LABEL, OUTCOME_LABEL, TRIGGER_LABEL, WEBAPP_LABEL
+from functions.history.record import MAX_LABEL, OUTCOME_FIELD, OUTCOME_LABEL, TRIGGER_LABEL, WEBAPP_FIELD, WEBAPP_LABEL
 from functions.history.schema import reconciles
 
 Condition = ColumnElement[bool]
@@ -23,8 +23,8 @@ LABELS: dict[str, Column[str]] = {
 FIELDS: dict[str, Column[str]] = {
     "metadata.name": reconciles.c.name,
     "metadata.namespace": reconciles.c.namespace,
-    "spec.webAppRef.name": reconciles.c.webapp,
-    "status.outcome": reconciles.c.outcome,
+    WEBAPP_FIELD: reconciles.c.webapp,
+    OUTCOME_FIELD: reconciles.c.outcome,
 }
 """The fields that can be selected by."""
 

@@ -10,9 +10,17 @@ from typing import Any, Final
 from functions.aggregation.collection import Object
 from functions.aggregation.kind import AGE, NAME, Column, Kind
 from functions.history.action import DONE
-from functions.history.record import CATEGORY, OUTCOMES, SHORT_NAME, TRIGGER_LABEL, resource
+from functions.history.record import (
+    CATEGORY,
+    OUTCOME_FIELD,
+    OUTCOMES,
+    SHORT_NAME,
+    TRIGGER_LABEL,
+    WEBAPP_FIELD,
+    resource,
+)
 
-FIELDS: Final = frozenset({"status.outcome", "spec.webAppRef.name"})
+FIELDS: Final = frozenset({OUTCOME_FIELD, WEBAPP_FIELD})
 """What field selectors may name besides name and namespace."""
 
 _NONE: Final = "<none>"
@@ -69,9 +77,9 @@ def _label(name: str) -> Cell:
 
 _COLUMNS: Final = (
     NAME,
-    Column("WebApp", "The WebApp that was reconciled.", _at("spec.webAppRef.name")),
+    Column("WebApp", "The WebApp that was reconciled.", _at(WEBAPP_FIELD)),
     Column("Trigger", "The event that made it run.", _label(TRIGGER_LABEL)),
-    Column("Outcome", "How it ended.", _at("status.outcome")),
+    Column("Outcome", "How it ended.", _at(OUTCOME_FIELD)),
     Column("Changes", "What it wrote.", lambda obj, _now: changes(obj["status"].get("actions", []))),
     Column("Duration", "How long it took.", lambda obj, _now: duration(obj["status"].get("durationMs", 0))),
     AGE,
