@@ -104,8 +104,15 @@ def test_denial_is_seen_on_the_replica_set_and_the_author_was_warned(plane, admi
         (found,) = admin.list(REPLICA_SET, plain) or [{}]
         return {each["reason"] for each in found.get("status", {}).get("conditions", [])} == {"FailedCreate"}
 
+    def given_up():
+        (found,) = admin.list(REPLICA_SET, plain)
+        seen = found["status"]["observedGeneration"] == found["metadata"]["generation"]
+        return seen and found["spec"]["replicas"] == 0
+
     assert admin.get(DEPLOYMENT, plain, "web")
     until(failed)
+    admin.merge(DEPLOYMENT, plain, "web", {"spec": {"replicas": 0}})
+    until(given_up)  # later tests count what the guard is asked
 
 
 def test_debug_container_that_may_be_root_is_denied(plane, admin, plain):
