@@ -36,7 +36,7 @@ class Checks:
 class HealthServer:
     """Serves `/livez`, `/readyz`, `/metrics` and the orders, off the threads that do the work.
 
-    Raises SettingsError, which names the `variable` of the port, where that is not to be had.
+    Raises SettingsError, which names the `variable` of the port, where the address is not to be had.
     """
 
     def __init__(self, checks: Checks, at: Address, variable: str = "HEALTH_PORT") -> None:
@@ -45,7 +45,7 @@ class HealthServer:
         try:
             self._server: ThreadingHTTPServer = server((at.host, at.port), handler)
         except OSError as error:
-            raise SettingsError(f"{variable}={at.port}: {error}; choose a port that is free") from None
+            raise SettingsError(f"{variable}={at.port}: {at}: {error}; choose a port that is free") from None
         self.port: int = self._server.server_address[1]
 
     def start(self) -> None:
