@@ -21,7 +21,7 @@ class Server:
     """Sends the next of its answers, as it is, for each request; None closes the connection instead."""
 
     def __init__(self, *answers, context=None):
-        self.requests, self.connections = [], 0
+        self.requests, self.connections, self.closed = [], 0, threading.Semaphore(0)
         self._answers, self._context = list(answers), context
         self._listener = socket.create_server((LOOPBACK, 0))
         self.port = self._listener.getsockname()[1]
@@ -45,6 +45,7 @@ class Server:
             self.connections += 1
             with sock, suppress(OSError):
                 self._serve(self._context.wrap_socket(sock, server_side=True) if self._context else sock)
+            self.closed.release()
 
     def _serve(self, sock):
         while request := sock.recv(65536):
@@ -131,7 +132,9 @@ def test_a_connection_that_was_closed_while_it_rested_is_not_used(monkeypatch):
     monkeypatch.setattr("functions.runtime.connections._FRESH_SECONDS", 0.0)
     with Server() as server, connections(server) as ours:
         server._serve = lambda sock: (sock.recv(65536), sock.sendall(OK))  # one request for each connection
-        assert [ours.send(get(), SOON).status for _ in range(3)] == [200] * 3
+        for _ in range(3):
+            assert ours.send(get(), SOON).status == 200
+            assert server.closed.acquire(timeout=5.0)
         assert server.connections == 3
 
 
