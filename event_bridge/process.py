@@ -19,7 +19,7 @@ from event_bridge.history import History
 from event_bridge.lease import Election, Lease
 from event_bridge.publish import Publisher
 from event_bridge.sender import Sender
-from event_bridge.settings import HEALTH_PORT, Settings
+from event_bridge.settings import Settings
 from event_bridge.sink import Sink
 from event_bridge.watch import Watch
 from functions.runtime.credentials import Credentials
@@ -62,7 +62,7 @@ class Process:
         self._watches = [Watch(scope, self._api, self._bridge, self._figures, settings) for scope in scopes]
         orders = {"/resend": lambda query: {"resent": self._bridge.resend(query.get("webapp", ""))}}
         checks = Checks(self._complaints, self._metrics, self._complaints_of_life, orders)
-        self._health = HealthServer(checks, settings.health, HEALTH_PORT)
+        self._health = HealthServer(checks, settings.health)
 
     def start(self) -> None:
         """Fill the cache, learn who this cluster is, then lead or stand by."""
@@ -75,11 +75,6 @@ class Process:
         if self._history:
             self._history.start()
         threading.Thread(target=self._run, args=(self._sink,), name="resync", daemon=True).start()
-
-    @property
-    def health_port(self) -> int:
-        """Where `/readyz` and the others are served."""
-        return self._health.port
 
     def stop(self) -> None:
         """Take nothing more, let what is in flight finish, hand over the lease, end."""

@@ -20,7 +20,6 @@ from functions.webapp import attributes, header_value
 from functions.webapp.errors import MalformedEvent
 from functions.webapp.resources import DEFAULT_GROUP, OWNED, SYSTEM_NAMESPACE, Resource, webapp
 
-HEALTH_PORT: Final = "BRIDGE_HEALTH_PORT"
 TRUST_BUNDLES: Final = Path("/knative-custom-certs")
 """Where Knative mounts further certificate authorities."""
 
@@ -115,7 +114,7 @@ def load(environ: Mapping[str, str]) -> Settings:
         relist_seconds=read(environ, "BRIDGE_RELIST_SECONDS", seconds(1, 864000), 1800.0),
         resync_seconds=read(environ, "BRIDGE_RESYNC_SECONDS", seconds(1, 864000), 36000.0),
         lease=_lease(environ) if read(environ, "BRIDGE_LEASE", switch, default=True) else None,
-        health=Address.load(environ, 8081, variable=HEALTH_PORT, host="BRIDGE_HEALTH_HOST"),
+        health=Address.load(environ, 8081, variable="BRIDGE_HEALTH_PORT", host="BRIDGE_HEALTH_HOST"),
         parking_file=read(environ, "BRIDGE_PARKING_FILE", Path, tmp),
         parking_bytes=read(environ, "BRIDGE_PARKING_BYTES", integer(128 * 1024, 1 << 30), 4 << 20),
     )

@@ -10,6 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
 from functions.runtime.listening import Address, is_loopback
 from functions.runtime.settings import SettingsError
 
@@ -36,16 +38,16 @@ class Checks:
 class HealthServer:
     """Serves `/livez`, `/readyz`, `/metrics` and the orders, off the threads that do the work.
 
-    Raises SettingsError, which names the `variable` of the port, where the address is not to be had.
+    Raises SettingsError, which names the variable of the port, where the address is not to be had.
     """
 
-    def __init__(self, checks: Checks, at: Address, variable: str = "HEALTH_PORT") -> None:
+    def __init__(self, checks: Checks, at: Address) -> None:
         handler = type("Handler", (_Handler,), {"checks": checks})
         server = type("Server", (ThreadingHTTPServer,), {"address_family": at.family, "daemon_threads": True})
         try:
             self._server: ThreadingHTTPServer = server((at.host, at.port), handler)
         except OSError as error:
-            raise SettingsError(f"{variable}={at.port}: {at}: {error}; choose a port that is free") from None
+            raise SettingsError(f"{at.variable}={at.port}: {at}: {error}; choose a port that is free") from None
         self.port: int = self._server.server_address[1]
 
     def start(self) -> None:
@@ -65,7 +67,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "/readyz":
                 self._verdict(self.checks.ready())
             case "/metrics":
-                self._answer(200, self.checks.metrics(), "text/plain; version=0.0.4; charset=utf-8")
+                self._answer(200, self.checks.metrics(), CONTENT_TYPE_PLAIN_0_0_4)
             case _:
                 self._not_found(_PAGES)
 

@@ -13,15 +13,17 @@ from functions.runtime.settings import integer, read
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An IP address and a port, written as in a URL; port 0 takes a free one."""
+    """An IP address and a port, written as in a URL; port 0 takes a free one. `variable` is what sets the port."""
 
     host: str
     port: int
+    variable: str = "PORT"
 
     @classmethod
     def load(cls, environ: Mapping[str, str], port: int, *, variable: str = "PORT", host: str = "LISTEN_HOST") -> Self:
         """What the two variables say, or all addresses and `port`; raises SettingsError."""
-        return cls(read(environ, host, _ip, everywhere()), read(environ, variable, integer(1, 65535), port))
+        found = read(environ, variable, integer(1, 65535), port)
+        return cls(read(environ, host, _ip, everywhere()), found, variable)
 
     @property
     def family(self) -> socket.AddressFamily:

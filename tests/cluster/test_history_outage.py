@@ -113,7 +113,7 @@ def test_no_webapp_waits_for_the_database_and_no_run_is_missing_afterwards(busy:
     assert busy.bridge.figure("webapp_bridge_history_waiting") > 0
 
     busy.postgres.start()
-    until(lambda: busy.bridge.figure("webapp_bridge_history_waiting") == 0, 120)
+    until(lambda: busy.bridge.figure("webapp_bridge_history_waiting") == 0, 60)
     assert busy.bridge.figure("webapp_bridge_history_dropped_total") == 0
     until(busy.is_complete, 60)
     assert busy.bridge.figure("webapp_bridge_retried_total") == 0, "the outage was nobody else's"

@@ -16,9 +16,9 @@ import pytest
 
 from functions.dev.certificates import CertificateAuthority
 from functions.dev.processes import LOOPBACK, ProcessGroup, free_port
-from functions.runtime.listening import everywhere
 from functions.runtime.settings import SettingsError
 from functions.runtime.tls import Profile
+from tests.loopbacks import LOOPBACKS
 
 HOST = "echo.webapp-system.svc"
 
@@ -89,7 +89,7 @@ def serial(server):
 
 def test_every_address_of_the_machine_is_served(start):
     server = start()
-    for host in [LOOPBACK, "::1"] if everywhere() == "::" else [LOOPBACK]:
+    for host in LOOPBACKS:
         client = http.client.HTTPConnection(HOST)
         client.sock = server.connect(host=host)
         assert ask(client)[0] == 200

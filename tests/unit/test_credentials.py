@@ -10,14 +10,6 @@ from functions.dev import kubeconfig
 from functions.runtime.credentials import CredentialsError, load
 
 
-class Clock:
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def account(tmp_path: Path) -> Path:
     (tmp_path / "token").write_text("first\n")

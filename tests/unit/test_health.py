@@ -69,4 +69,4 @@ def test_an_order_from_elsewhere_is_refused(server):
 
 def test_a_port_that_is_taken_names_its_variable(server):
     with pytest.raises(SettingsError, match=f"^MY_PORT={server.port}: .*; choose a port that is free"):
-        HealthServer(Checks(list, bytes), Address(LOOPBACK, server.port), "MY_PORT")
+        HealthServer(Checks(list, bytes), Address(LOOPBACK, server.port, "MY_PORT"))

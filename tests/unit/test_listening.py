@@ -6,13 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from functions.dev.processes import LOOPBACK
 from functions.runtime import server
 from functions.runtime.health import Checks
 from functions.runtime.listening import Address, everywhere, is_loopback
+from tests.loopbacks import LOOPBACKS
 from tests.unit.healthport import serving
-
-LOOPBACKS = [LOOPBACK, "::1"] if everywhere() == "::" else [LOOPBACK]
 
 
 def answers(host, port):
